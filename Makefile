@@ -1,0 +1,46 @@
+# `make demo` and `make test` do all of their own set-up in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet
+
+.PHONY: demo test slow lint format docs clean
+
+demo: .venv/.installed
+	@$(BIN)/attractor run demo --out runs --report runs/demo/report.html
+
+test: .venv/.installed-dev
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow"
+
+slow: .venv/.installed-dev
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m slow --timeout 900
+
+lint: .venv/.installed-dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: .venv/.installed-dev
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: .venv/.installed-docs
+	@$(BIN)/zensical build --clean
+
+clean:
+	rm -rf .venv site runs
+
+.venv/.installed: pyproject.toml constraints.txt
+	@echo "setting up .venv (once; torch is large)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(PIP) install -e .
+	@touch $@
+
+.venv/.installed-dev: .venv/.installed
+	@echo "installing the test tools (once)"
+	@$(PIP) install -e ".[dev]"
+	@touch $@
+
+.venv/.installed-docs: .venv/.installed
+	@$(PIP) install -e ".[docs]"
+	@touch $@

@@ -1,0 +1,35 @@
+"""Memory that lasts, in PyTorch: recurrent cells, learned optimisers, continual learning."""
+
+from importlib import import_module
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
+
+from attractor.errors import InputError as InputError
+from attractor.errors import RunError as RunError
+from attractor.references import citation as citation
+
+if TYPE_CHECKING:
+    from attractor.cells import CELLS as CELLS
+    from attractor.cells import Cell as Cell
+    from attractor.cells import Recurrent as Recurrent
+    from attractor.cells import copy_from_torch as copy_from_torch
+    from attractor.cells import copy_to_torch as copy_to_torch
+
+__version__ = _version("attractor")
+
+_FROM_CELLS = ("CELLS", "Cell", "Recurrent", "copy_from_torch", "copy_to_torch")
+
+
+def __getattr__(name: str) -> Any:
+    # torch is imported when a name is first used, so that `attractor --help` answers at once
+    if not name.startswith("_"):
+        cells = import_module("attractor.cells")
+        if name in _FROM_CELLS:
+            return getattr(cells, name)
+        if name in cells.LAYERS:
+            return cells.LAYERS[name]
+    raise AttributeError(f"module 'attractor' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_FROM_CELLS, *import_module("attractor.cells").LAYERS])

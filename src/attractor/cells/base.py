@@ -1,0 +1,98 @@
+"""The contract of a recurrent cell: an initial state, what can be prepared, one step."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, TypedDict, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+from attractor.errors import InputError
+
+State = Tensor | tuple[Tensor, ...]
+"""What a cell remembers: a tensor, or a NamedTuple of tensors, batch first."""
+
+P = TypeVar("P")
+S = TypeVar("S", bound=State)
+
+
+class Placement(TypedDict):
+    """Where parameters are made, and in which type."""
+
+    device: torch.device | str | None
+    dtype: torch.dtype | None
+
+
+def map_state(function: Callable[..., Any], *trees: Any) -> Any:
+    """Apply `function` to every tensor of one state (or prepared input), or of several alike."""
+    return pytree.tree_map(function, *trees)
+
+
+class Cell(nn.Module, ABC, Generic[P, S]):
+    """One time step of a recurrent network.
+
+    A cell says how to start (`initial_state`), what of the input can be computed for all time
+    steps at once (`prepare`), and how to go one step (`step`). `attractor.Recurrent` does the
+    rest: time, layers, directions, packed sequences.
+
+    `P` is the type of the prepared input, a tensor or a NamedTuple of tensors, each of shape
+    ``(time, batch, ...)``; `S` is the type of the state, each tensor of shape ``(batch, ...)``.
+    Whatever is random is drawn in `prepare`, so that `step` is a pure function.
+    """
+
+    reference: ClassVar[str]
+    """Key of the paper in ``references.bib``."""
+
+    input_size: int
+    hidden_size: int
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.input_size = positive(type(self), "input_size", input_size)
+        self.hidden_size = positive(type(self), "hidden_size", hidden_size)
+
+    @property
+    def output_size(self) -> int:
+        """Features of the output."""
+        return self.hidden_size
+
+    @abstractmethod
+    def initial_state(self, batch_size: int) -> S:
+        """The state before the first step, on the parameters' device and in their dtype."""
+
+    @abstractmethod
+    def prepare(self, x: Tensor) -> P:
+        """All that does not depend on the state, for x ``(time, batch, input_size)`` at once."""
+
+    def prepare_ragged(self, x: Tensor, lengths: Tensor) -> P:
+        """As `prepare`, for sequences that end after `lengths` ``(batch,)`` steps."""
+        return self.prepare(x)
+
+    @abstractmethod
+    def step(self, prepared: P, state: S) -> tuple[Tensor, S]:
+        """From one time slice of the prepared input and a state to the output and next state."""
+
+    def forward(self, x: Tensor, state: S) -> tuple[Tensor, S]:
+        """One step on x ``(batch, input_size)``, as with ``nn.LSTMCell``."""
+        prepared: P = map_state(lambda p: p[0], self.prepare(x[None]))
+        return self.step(prepared, state)
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}"
+
+
+def positive(owner: type, name: str, value: int) -> int:
+    """Check a size."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(
+            f"{owner.__name__} expects {name} to be a whole number of at least 1, but got "
+            f"{value!r}. Try {name}=1 or more."
+        )
+    return value
+
+
+def zeros_like_parameters(cell: nn.Module, *shape: int) -> Tensor:
+    """Zeros where the cell's parameters are, in their dtype: the usual initial state."""
+    parameter = next(cell.parameters())
+    return torch.zeros(shape, device=parameter.device, dtype=parameter.dtype)

@@ -1,0 +1,117 @@
+"""The time loop: a cell over prepared input, for full batches and for ragged ones."""
+
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from attractor.cells.base import Cell, map_state
+
+
+class Unrolled(NamedTuple):
+    """What a cell did over time: outputs, the last state, the states after each step or ``()``."""
+
+    output: Tensor
+    state: Any
+    states: Any
+
+
+def unroll(
+    cell: Cell[Any, Any], prepared: Any, state: Any, *, return_states: bool = False
+) -> Unrolled:
+    """Step through time.
+
+    Args:
+        cell: what to step.
+        prepared: what ``cell.prepare`` returned, each tensor ``(time, batch, ...)``.
+        state: the state to start from.
+        return_states: also collect the state after each step, each tensor ``(time, batch, ...)``.
+
+    Example:
+        >>> from attractor.cells import LSTMCell
+        >>> cell = LSTMCell(3, 8)
+        >>> out = unroll(cell, cell.prepare(torch.zeros(5, 2, 3)), cell.initial_state(2))
+        >>> out.output.shape
+        torch.Size([5, 2, 8])
+    """
+    if torch.compiler.is_compiling():
+        return _scan(cell, prepared, state, return_states)
+    leaves, spec = pytree.tree_flatten(prepared)
+    start = state
+    lowered = torch.is_autocast_enabled(leaves[0].device.type)
+    outputs, states = [], []
+    # unbind, not indexing: the gradient of an index is a zero tensor as long as the sequence
+    for slices in zip(*(leaf.unbind(0) for leaf in leaves), strict=True):
+        output, state = cell.step(pytree.tree_unflatten(list(slices), spec), state)
+        if lowered:
+            state = _in_dtype_of(start, state)
+        outputs.append(output)
+        states.append(state)
+    collected = map_state(lambda *s: torch.stack(s), *states) if return_states else ()
+    return Unrolled(torch.stack(outputs), state, collected)
+
+
+def _scan(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) -> Unrolled:
+    """The same loop as one operator, which torch.export and torch.compile keep for any length."""
+    from torch._higher_order_ops.scan import scan
+
+    carry, spec = pytree.tree_flatten(state)
+
+    def step(carry: list[Tensor], prepared: Any) -> tuple[list[Tensor], list[Tensor]]:
+        output, new = cell.step(prepared, pytree.tree_unflatten(carry, spec))
+        # cloned because scan refuses results that share memory
+        leaves = [leaf.clone() for leaf in pytree.tree_leaves(_in_dtype_of(state, new))]
+        kept = [leaf.clone() for leaf in leaves] if return_states else []
+        return leaves, [output.clone(), *kept]
+
+    last, (output, *kept) = scan(step, [leaf.clone() for leaf in carry], prepared)
+    states = pytree.tree_unflatten(kept, spec) if return_states else ()
+    return Unrolled(output, pytree.tree_unflatten(last, spec), states)
+
+
+def _in_dtype_of(start: Any, state: Any) -> Any:
+    """Keep a state's type from step to step, also where autocast lowers what a step returns."""
+    return map_state(lambda s, like: s.to(like.dtype), state, start)
+
+
+def unroll_ragged(
+    cell: Cell[Any, Any],
+    prepared: Any,
+    state: Any,
+    batch_sizes: list[int],
+    *,
+    return_states: bool = False,
+) -> Unrolled:
+    """As `unroll`, for sequences sorted from long to short, of which some end early.
+
+    Time is cut where sequences end. Each piece is a full batch of those that are still running,
+    so every row is computed as if it were alone; outputs and states after its end are zero.
+
+    Args:
+        batch_sizes: how many sequences are running at each step, as in ``PackedSequence``.
+    """
+    total = batch_sizes[0]
+    outputs, collected, finished = [], [], []
+    start = 0
+    while start < len(batch_sizes):
+        rows = batch_sizes[start]
+        stop = start + batch_sizes[start:].count(rows)
+        piece = map_state(lambda p, a=start, b=stop, n=rows: p[a:b, :n], prepared)
+        running = map_state(lambda s, n=rows: s[:n], state)
+        output, state, states = unroll(cell, piece, running, return_states=return_states)
+        remaining = batch_sizes[stop] if stop < len(batch_sizes) else 0
+        if remaining < rows:
+            finished.append(map_state(lambda s, n=remaining: s[n:], state))
+        outputs.append(_pad_rows(output, total))
+        collected.append(map_state(lambda s: _pad_rows(s, total), states))
+        start = stop
+    last = map_state(lambda *s: torch.cat(s), *reversed(finished))
+    kept = map_state(lambda *s: torch.cat(s), *collected) if return_states else ()
+    return Unrolled(torch.cat(outputs), last, kept)
+
+
+def _pad_rows(x: Tensor, rows: int) -> Tensor:
+    """Add zero rows to the batch dimension of ``(time, batch, ...)``."""
+    return F.pad(x, (0, 0) * (x.dim() - 2) + (0, rows - x.shape[1]))

@@ -1,0 +1,68 @@
+"""``attractor doctor``: what is installed, and what to do about what is missing."""
+
+import json
+import platform
+import shutil
+from importlib.metadata import PackageNotFoundError, requires, version
+from typing import Annotated
+
+import typer
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+    """Print versions, device, threads, data root, and what is missing."""
+    from attractor.cli.tables import table
+
+    rows = [*_machine(), *_packages(), *_data(), *_browser()]
+    if as_json:
+        typer.echo(json.dumps([{"what": w, "found": f, "advice": a} for w, f, a in rows], indent=1))
+        return
+    table(["what", "found", "what to do"], rows)
+
+
+def _machine() -> list[tuple[str, str, str]]:
+    import torch
+
+    devices = [f"cuda ({torch.cuda.get_device_name()})"] if torch.cuda.is_available() else []
+    compiler = shutil.which("c++")
+    devices += ["mps"] if torch.backends.mps.is_available() else []
+    return [
+        ("python", platform.python_version(), ""),
+        ("device", ", ".join([*devices, "cpu"]), "" if devices else "all works on the CPU"),
+        ("threads", f"{torch.get_num_threads()} ({platform.machine()})", ""),
+        ("compiler", compiler or "none", _unless(compiler, "train.compile needs one")),
+    ]
+
+
+def _packages() -> list[tuple[str, str, str]]:
+    rows = []
+    for requirement in ["attractor", *(requires("attractor") or [])]:
+        name, _, extra = requirement.partition(";")
+        name = name.split(">")[0].split("[")[0].strip()
+        try:
+            rows.append((name, version(name), ""))
+        except PackageNotFoundError:
+            wanted = extra.split('"')[1] if '"' in extra else extra.split("'")[1]
+            rows.append((name, "not installed", f'pip install "attractor[{wanted}]"'))
+    return rows
+
+
+def _data() -> list[tuple[str, str, str]]:
+    from attractor.tasks.data import DATASETS, data_root, verify
+
+    root = data_root()
+    rows = [("data root", str(root), _unless(root.is_dir(), "set ATTRACTOR_DATA, or use --data"))]
+    for name in DATASETS:
+        bad = sorted({s.state for s in verify(name, root)} - {"ok"})
+        advice = _unless(not bad, f"attractor data fetch {name}")
+        rows.append((f"data: {name}", ", ".join(bad) or "ok", advice))
+    return rows
+
+
+def _browser() -> list[tuple[str, str, str]]:
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    return [("browser", found or "none", _unless(found, "the report's own tests need chromium"))]
+
+
+def _unless(fine: object, advice: str) -> str:
+    return "" if fine else advice

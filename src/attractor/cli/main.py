@@ -1,0 +1,68 @@
+"""The command `attractor`, and what it answers to mistakes."""
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+
+from attractor.cli.data import app as data
+from attractor.cli.doctor import doctor
+from attractor.cli.list import list_
+from attractor.cli.report import report
+from attractor.cli.run import run
+from attractor.errors import InputError, RunError
+
+app = typer.Typer(
+    help="Memory that lasts: recurrent cells, learned optimisers and continual learning.",
+    epilog="Example: attractor run demo",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run", epilog="Example: attractor run demo --set train.steps=200 --only LSTM")(run)
+app.command("list", epilog="Example: attractor list cells")(list_)
+app.command("report", epilog="Example: attractor report runs/demo -o report.html")(report)
+app.add_typer(data, name="data")
+app.command("doctor", epilog="Example: attractor doctor")(doctor)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from attractor import __version__
+
+        typer.echo(f"attractor {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more, on stderr.")] = False,
+) -> None:
+    level = logging.INFO if verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(levelname)s: %(message)s", stream=sys.stderr)
+
+
+def main() -> None:
+    """Run the command; a mistake gets one sentence and exit code 2, a failure exit code 1."""
+    try:
+        app()
+    except InputError as error:
+        _say(error)
+        sys.exit(2)
+    except RunError as error:
+        _say(error)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # the reader of our output, such as head, has seen enough
+        sys.stderr.close()
+        sys.exit(1)
+
+
+def _say(error: Exception) -> None:
+    print(f"attractor: {error}", file=sys.stderr)

@@ -1,0 +1,113 @@
+"""Live progress of runs, read from their folders: bars on a terminal, lines in a pipe."""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from attractor.experiments.config import RunConfig
+from attractor.experiments.engine import Ended
+
+BETWEEN_LOOKS = 0.25
+BETWEEN_LINES = 10.0
+
+
+class Watch:
+    """Shows runs on stderr while they go on, in whichever process that is."""
+
+    def __init__(self, configs: Sequence[RunConfig], out: Path, *, quiet: bool) -> None:
+        self.total = len(configs)
+        self.open = {config.id: config for config in configs}
+        self.out = out
+        self.quiet = quiet
+        self.finished = 0
+        self.bars: dict[str, Any] = {}
+        self.console = Console(stderr=True)
+        self.live = self.console.is_terminal and not quiet
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self.console,
+            disable=not self.live,
+        )
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> "Watch":
+        if not self.quiet:
+            self.console.print(f"{self.total} runs in {self.out}", highlight=False)
+        self.all = self.progress.add_task("all runs", total=self.total, note="")
+        self.progress.start()
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ending.set()
+        self.thread.join()
+        self.progress.stop()
+
+    def end(self, ended: Ended) -> None:
+        """Take note that a run ended."""
+        self.finished += 1
+        self.open.pop(ended.config.id, None)
+        bar = self.bars.pop(ended.config.id, None)
+        if bar is not None:
+            self.progress.remove_task(bar)
+        self.progress.update(self.all, completed=self.finished)
+        if not (self.live or self.quiet):
+            name = f"{ended.config.label}, seed {ended.config.seed}"
+            print(f"[{self.finished}/{self.total}] {name}: {ended.how}", file=sys.stderr)
+
+    def _look(self) -> None:
+        next_line = time.monotonic() + BETWEEN_LINES
+        while not self.ending.wait(BETWEEN_LOOKS):
+            going = {key: row for key in list(self.open) if (row := self._last_row(key))}
+            if self.live:
+                self._draw(going)
+            elif not self.quiet and time.monotonic() > next_line:
+                next_line += BETWEEN_LINES
+                for key, row in going.items():
+                    print(self._line(key, row), file=sys.stderr)
+
+    def _draw(self, going: dict[str, dict[str, Any]]) -> None:
+        for key, row in going.items():
+            config = self.open.get(key)
+            if config is None:
+                continue
+            if key not in self.bars:
+                name = f"{config.label}, seed {config.seed}"
+                self.bars[key] = self.progress.add_task(name, total=config.train.steps, note="")
+            note = f"loss {row.get('loss', 0):.4f}"
+            self.progress.update(self.bars[key], completed=row["step"], note=note)
+
+    def _line(self, key: str, row: dict[str, Any]) -> str:
+        config = self.open.get(key)
+        if config is None:
+            return ""
+        return (
+            f"{config.label}, seed {config.seed}: step {row['step']}/{config.train.steps}, "
+            f"loss {row.get('loss', 0):.4f}"
+        )
+
+    def _last_row(self, key: str) -> dict[str, Any] | None:
+        """The last whole line that a run has written."""
+        config = self.open.get(key)
+        if config is None:
+            return None
+        try:
+            with open(self.out / config.experiment / key / "metrics.jsonl", "rb") as file:
+                file.seek(max(0, file.seek(0, 2) - 4096))
+                lines = file.read().split(b"\n")
+            row: dict[str, Any] = json.loads(lines[-2])
+        except (OSError, IndexError, ValueError):
+            return None
+        return row

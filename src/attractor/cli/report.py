@@ -1,0 +1,21 @@
+"""``attractor report``: saved runs as one HTML page."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of runs.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    title: Annotated[str | None, typer.Option(help="Its heading.")] = None,
+) -> None:
+    """Write one self-contained page about saved runs."""
+    from attractor.experiments.results import load_runs
+    from attractor.report import build, write
+
+    write(build(load_runs(runs), title), out)
+    typer.echo(str(out))

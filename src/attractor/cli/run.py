@@ -1,0 +1,102 @@
+"""``attractor run``: do an experiment, or what is left of it."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+DATA_HELP = "Data root [default: $ATTRACTOR_DATA, else the platform's cache folder]."
+
+
+def run(
+    name: Annotated[
+        str, typer.Argument(help="An experiment (attractor list experiments) or FILE.toml.")
+    ],
+    change: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a value: a.b=c; may be repeated.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only the model with this label; may be repeated.")
+    ] = None,
+    seed: Annotated[
+        list[int] | None, typer.Option(help="Only this seed; may be repeated.", min=0)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
+    data: Annotated[Path | None, typer.Option(help=DATA_HELP, show_default=False)] = None,
+    device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Runs at a time [default: cores].")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a report to this file.")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait for runs that another process has.")] = False,
+    force: Annotated[bool, typer.Option(help="Do finished runs again.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Show the runs, do none.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Do an experiment: every model from every seed. Finished runs are not done again."""
+    from attractor.cli.progress import Watch
+    from attractor.experiments.engine import run_all
+    from attractor.experiments.folder import run_folder
+    from attractor.experiments.table import load
+
+    changes = [*(change or []), *([f"train.device={device}"] if device else [])]
+    changes += [f"seeds={seed}"] if seed else []
+    title, experiment = load(name, changes)
+    configs = experiment.runs(title, only or [])
+    if dry_run:
+        for config in configs:
+            typer.echo(str(run_folder(out, config)))
+        return
+    with Watch(configs, out, quiet=quiet) as watch:
+        ended = run_all(
+            configs, out, data=data, jobs=jobs, wait=wait, force=force, on_end=watch.end
+        )
+    _explain(ended)
+    folders = [run_folder(out, one.config) for one in ended if one.how in ("done", "failed")]
+    if folders and not any(one.how == "stopped" for one in ended):
+        _show(folders, report, as_json)
+    raise typer.Exit(_exit_code([one.how for one in ended]))
+
+
+def _explain(ended: list[Any]) -> None:
+    """One sentence for each thing that went wrong, however many runs it stopped."""
+    for message in dict.fromkeys(one.message for one in ended if one.message):
+        print(f"attractor: {message}", file=sys.stderr)
+    stopped = sum(one.how == "stopped" for one in ended)
+    if stopped:
+        print(
+            f"attractor: stopped; {stopped} of {len(ended)} runs are saved and go on with the "
+            "same command.",
+            file=sys.stderr,
+        )
+
+
+def _exit_code(endings: list[str]) -> int:
+    for how, code in (("stopped", 130), ("refused", 2), ("failed", 1), ("busy", 1)):
+        if how in endings:
+            return code
+    return 0
+
+
+def _show(folders: list[Path], report: Path | None, as_json: bool) -> None:
+    from attractor.cli.tables import results_table
+    from attractor.experiments.results import load_runs, summary
+
+    runs = load_runs(folders)
+    if as_json:
+        rows = [
+            {"folder": str(r.folder), "label": r.label, "seed": r.seed, "status": r.status}
+            | {"outcome": r.outcome}
+            for r in runs
+        ]
+        typer.echo(json.dumps(rows, indent=1))
+    else:
+        results_table(summary(runs))
+    if report is not None:
+        from attractor.report import build, write
+
+        write(build(runs), report)
+        print(f"report: {report}", file=sys.stderr if as_json else sys.stdout)

@@ -1,0 +1,45 @@
+"""Tables on the terminal."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from attractor.experiments.results import SummaryRow
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
+    """Print a table on stdout, in full even where the output is no terminal."""
+    console = Console()
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, column in enumerate(columns):
+        made.add_column(column, justify="right" if index in right else "left")
+    for row in rows:
+        made.add_row(*row)
+    if not console.is_terminal:
+        console = Console(width=Console(width=10_000).measure(made).maximum)
+    console.print(made)
+
+
+def results_table(rows: Sequence[SummaryRow]) -> None:
+    """The results of runs: one line for each model."""
+    metric = rows[0].metric
+    print(f"{rows[0].budget} budget")
+    columns = ["model", f"test {metric}", "95%", "seeds", "parameters", "seconds", "status"]
+    lines = []
+    for row in rows:
+        found = row.estimate
+        half = found.half_width if found else None
+        lines.append(
+            [
+                row.label,
+                f"{found.mean:.4f}" if found else "-",
+                f"± {half:.4f}" if half is not None else "-",
+                str(row.n),
+                f"{row.parameters:,}" if row.parameters else "-",
+                f"{row.seconds:.1f}" if row.seconds is not None else "-",
+                row.status,
+            ]
+        )
+    table(columns, lines, right=(1, 2, 3, 4, 5))

@@ -1,0 +1,229 @@
+"""Typed, frozen configuration of experiments and runs, read from TOML."""
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from attractor.errors import InputError, unknown
+
+VERSION = 1
+"""The newest form of configuration file that this release reads."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _WithOptions(BaseModel):
+    """Further keys are options of the task or the cell, which checks them by name."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class TaskConfig(_WithOptions):
+    """Which task, and its options."""
+
+    name: str
+
+
+class ModelConfig(_WithOptions):
+    """Which cell, its sizes and its options."""
+
+    cell: str
+    hidden_size: int = Field(ge=1)
+    num_layers: int = Field(default=1, ge=1)
+    bidirectional: bool = False
+    dropout: float = Field(default=0.0, ge=0, le=1)
+
+
+class TrainConfig(_Frozen):
+    """How long and with what a network is trained."""
+
+    steps: int = Field(ge=1)
+    batch_size: int = Field(ge=1)
+    optimiser: Literal["adam", "amsgrad", "rmsprop", "sgd"] = "adam"
+    lr: float = Field(default=1e-3, gt=0)
+    momentum: float = Field(default=0.0, ge=0)
+    clip: float | None = Field(default=None, gt=0)
+    log_every: int = Field(default=10, ge=1)
+    eval_every: int = Field(default=100, ge=1)
+    eval_batch_size: int = Field(default=250, ge=1)
+    checkpoint_every: int = Field(default=100, ge=1)
+    stop_below: float | None = Field(default=None, gt=0)
+    device: str = "cpu"
+    threads: int = Field(default=1, ge=1)
+    compile: bool = False
+
+
+class RunConfig(_Frozen):
+    """One network, one seed: all that decides the numbers of a run."""
+
+    version: int = VERSION
+    experiment: str
+    title: str
+    description: str = ""
+    budget: Literal["quick", "full"]
+    label: str
+    seed: int = Field(ge=0)
+    task: TaskConfig
+    model: ModelConfig
+    train: TrainConfig
+
+    @property
+    def id(self) -> str:
+        """Label and seed for people, then a hash of all that decides the numbers."""
+        content = self.model_dump(exclude={"title", "description", "budget"})
+        text = json.dumps(content, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        slug = re.sub(r"[^a-z0-9]+", "-", self.label.lower()).strip("-") or "run"
+        return f"{slug}-{self.seed}-{digest[:10]}"
+
+    def to_toml(self) -> str:
+        return tomli_w.dumps(self.model_dump(exclude_none=True))
+
+
+class Variant(ModelConfig):
+    """A model of an experiment, with its name in tables, and how its training differs."""
+
+    label: str
+    train: dict[str, Any] = {}
+
+
+class ExperimentConfig(_Frozen):
+    """A comparison: several models on one task, each from several seeds."""
+
+    version: int = VERSION
+    title: str
+    description: str = ""
+    budget: Literal["quick", "full"]
+    seeds: list[int] = Field(min_length=1)
+    task: TaskConfig
+    train: TrainConfig
+    model: list[Variant] = Field(min_length=1)
+
+    def runs(self, name: str, only: Iterable[str] = ()) -> list[RunConfig]:
+        """Every run of the comparison, seed by seed; with `only`, of the variants named."""
+        labels = [variant.label for variant in self.model]
+        if len(set(labels)) < len(labels):
+            raise InputError(f"expected each model to have its own label, but got {labels}.")
+        chosen = list(only) or labels
+        for label in chosen:
+            if label not in labels:
+                raise unknown("model of this experiment", label, labels)
+        return [
+            RunConfig(
+                experiment=name,
+                title=self.title,
+                description=self.description,
+                budget=self.budget,
+                label=variant.label,
+                seed=seed,
+                task=self.task,
+                model=ModelConfig(**variant.model_dump(exclude={"label", "train"})),
+                train=validated(TrainConfig, self.train.model_dump() | variant.train, "train"),
+            )
+            for seed in self.seeds
+            for variant in self.model
+            if variant.label in chosen
+        ]
+
+
+def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
+    """Read an experiment from a TOML file, with ``a.b=value`` changes."""
+    return validated(ExperimentConfig, changed(read_toml(path), changes), path.name)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A TOML file of a version that this release knows."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"expected a configuration file at {path}, but got: {error.strerror}."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"expected {path} to be TOML, but got a syntax error: {error}. "
+            "Strings need quotes, and tables look like [task]."
+        ) from error
+    version = content.get("version", VERSION)
+    if isinstance(version, int) and version > VERSION:
+        raise InputError(
+            f"expected {path} to be of version {VERSION} or older, but it is of version {version}. "
+            "Try a newer attractor: pip install --upgrade attractor."
+        )
+    return content
+
+
+def changed(content: dict[str, Any], changes: Iterable[str]) -> dict[str, Any]:
+    """Apply ``a.b=value`` changes; one to ``model`` applies to every model of the list.
+
+    Example:
+        >>> changed({"train": {"steps": 5}}, ["train.steps=7", "train.device=cuda"])
+        {'train': {'steps': 7, 'device': 'cuda'}}
+    """
+    content = json.loads(json.dumps(content))
+    for change in changes:
+        key, equals, text = change.partition("=")
+        parts = key.strip().split(".")
+        if not equals or not all(parts):
+            raise InputError(f"expected a change as a.b=value, but got {change!r}.")
+        tables = [content]
+        for part in parts[:-1]:
+            inner = [table.setdefault(part, {}) for table in tables]
+            tables = [t for item in inner for t in (item if isinstance(item, list) else [item])]
+        for table in tables:
+            if not isinstance(table, dict):
+                raise InputError(f"expected {key!r} to name a value inside a table, but it cannot.")
+            table[parts[-1]] = _value(text.strip())
+    return content
+
+
+def _value(text: str) -> Any:
+    """A TOML value, or the text itself, so that strings need no quotes on the command line."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def validated(model: type[M], content: dict[str, Any], where: str) -> M:
+    """Check a dictionary against a configuration, or say in one sentence what is wrong."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        path = [part for part in first["loc"] if isinstance(part, str)]
+        name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            raise unknown(f"key in {where}", name, _keys(model, path[:-1])) from error
+        if first["type"] == "missing":
+            raise InputError(
+                f"expected a value for {name!r} in {where}, but there is none."
+            ) from error
+        raise InputError(
+            f"expected a valid {name!r} in {where} ({first['msg'][0].lower()}{first['msg'][1:]}), "
+            f"but got {first['input']!r}."
+        ) from error
+
+
+def _keys(model: type[BaseModel], path: list[str]) -> list[str]:
+    """Full names of the keys of the table at `path`."""
+    for part in path:
+        inner: Any = model.model_fields[part].annotation
+        model = getattr(inner, "__args__", (inner,))[0]
+    return [".".join([*path, field]) for field in model.model_fields]

@@ -1,0 +1,416 @@
+"""Saved runs, read back: one curve per variant and one table, with intervals over seeds.
+
+A variant is the set of runs that differ by their seed alone. Runs of other experiments, budgets
+or settings are never averaged together, even if they carry the same label.
+"""
+
+import json
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median, stdev
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attractor.errors import InputError
+
+Status = Literal["done", "failed", "unfinished"]
+Floats = NDArray[np.float64]
+
+# What names a run; all the rest of its configuration are settings.
+_NAMES = {"experiment", "title", "description", "budget", "label", "seed"}
+_GROWS = ("accuracy", "reward", "score", "transfer")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder: what was asked, what was measured, how it ended.
+
+    Args:
+        folder: where it was read from.
+        config: ``config.toml``.
+        rows: ``metrics.jsonl``, the last row for each step and split, in order of steps.
+        environment: ``environment.json``, or empty.
+        outcome: ``done.json`` or ``failed.json``, or empty while unfinished.
+        status: which of these two there was.
+    """
+
+    folder: Path
+    config: dict[str, Any]
+    rows: tuple[dict[str, Any], ...]
+    environment: dict[str, Any]
+    outcome: dict[str, Any]
+    status: Status
+
+    @property
+    def experiment(self) -> str:
+        return str(self.config["experiment"])
+
+    @property
+    def budget(self) -> str:
+        return str(self.config["budget"])
+
+    @property
+    def label(self) -> str:
+        return str(self.config["label"])
+
+    @property
+    def seed(self) -> int:
+        return int(self.config["seed"])
+
+    @property
+    def test(self) -> dict[str, float]:
+        """The finite measures on the test split; empty unless the run is done."""
+        if self.status != "done":
+            return {}
+        found = self.outcome.get("test", {})
+        if not isinstance(found, Mapping):
+            return {}
+        return {name: float(value) for name, value in found.items() if _is_finite(value)}
+
+    def series(self, split: str, metric: str) -> dict[int, float]:
+        """The finite values of one measure by step."""
+        return {
+            row["step"]: float(row[metric])
+            for row in self.rows
+            if row["split"] == split and _is_finite(row.get(metric))
+        }
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The runs that differ by their seed alone. Labels are unique in an experiment and budget."""
+
+    experiment: str
+    budget: str
+    label: str
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds; ``half_width`` is that of its 95% interval, ``None`` for one seed."""
+
+    values: tuple[float, ...]
+    mean: float
+    median: float
+    half_width: float | None
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One variant's measure by step; ``low`` and ``high`` are NaN where ``n`` is one."""
+
+    label: str
+    steps: NDArray[np.int64]
+    mean: Floats
+    low: Floats
+    high: Floats
+    n: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One measure of every variant that has it."""
+
+    split: str
+    metric: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One variant's line in the table of results.
+
+    ``estimates`` holds every test measure over the ``n`` seeds that are done, ``metric`` names
+    the one that ranks, and ``rank`` is ``None`` for a variant without it. ``seconds`` is the
+    median over the seeds that are done.
+    """
+
+    experiment: str
+    budget: str
+    label: str
+    metric: str
+    rank: int | None
+    n: int
+    failed: int
+    unfinished: int
+    parameters: int | None
+    seconds: float | None
+    estimates: dict[str, Estimate]
+
+    @property
+    def estimate(self) -> Estimate | None:
+        return self.estimates.get(self.metric)
+
+    @property
+    def status(self) -> str:
+        """In words: ``done``, or such as ``2 done, 1 failed``."""
+        counts = {"done": self.n, "failed": self.failed, "unfinished": self.unfinished}
+        some = {name: count for name, count in counts.items() if count}
+        if len(some) == 1:
+            return next(iter(some))
+        return ", ".join(f"{count} {name}" for name, count in some.items())
+
+
+def load_runs(paths: Iterable[Path]) -> list[Run]:
+    """Read every run under the paths: run folders, experiment folders or whole runs roots.
+
+    Args:
+        paths: folders; one that is named twice is read once.
+
+    Returns:
+        Runs by experiment, budget, label and seed; at least one.
+    """
+    folders: dict[Path, Path] = {}
+    for path in map(Path, paths):
+        if not path.is_dir():
+            got = "a file" if path.exists() else "nothing"
+            raise InputError(
+                f"expected a folder with runs at {path}, but got {got} there. "
+                "Try the folder that `attractor run` wrote, such as runs."
+            )
+        is_run = (path / "config.toml").is_file()
+        found = [path] if is_run else sorted(file.parent for file in path.rglob("config.toml"))
+        if not found:
+            raise InputError(
+                f"expected a config.toml in or below {path}, but got none. "
+                "Try the folder that `attractor run` wrote, such as runs."
+            )
+        folders |= {folder.resolve(): folder for folder in found}
+    if not folders:
+        raise InputError("expected at least one folder with runs, but got none. Try runs.")
+    runs = [_load(folder) for folder in folders.values()]
+    return sorted(
+        runs, key=lambda r: (r.experiment, r.budget, r.label.casefold(), r.seed, r.folder.name)
+    )
+
+
+def variants(runs: Iterable[Run]) -> list[Variant]:
+    """Group runs that differ by their seed alone.
+
+    Where one label covers several settings, what differs is added to it, so that
+    ``LSTM`` becomes ``LSTM (train.lr=0.01)`` and ``LSTM (train.lr=0.001)``.
+    """
+    named: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
+    for run in runs:
+        same_name = named.setdefault((run.experiment, run.budget, run.label), {})
+        same_name.setdefault(_exactly(settings(run)), []).append(run)
+    result = []
+    for (experiment, budget, label), groups in named.items():
+        each = [settings(group[0]) for group in groups.values()]
+        keys = differing(each)
+        for group, values in zip(groups.values(), each, strict=True):
+            _check_seeds(label, group)
+            what = ", ".join(f"{key}={values.get(key, 'none')}" for key in keys)
+            name = f"{label} ({what})" if what else label
+            result.append(Variant(experiment, budget, name, tuple(group)))
+    return result
+
+
+def settings(run: Run) -> dict[str, Any]:
+    """Everything in the configuration but the run's names and seed, under dotted keys."""
+    return _flat({key: value for key, value in run.config.items() if key not in _NAMES})
+
+
+def differing(tables: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The keys whose values are not the same in all tables, in order of appearance."""
+    keys = dict.fromkeys(key for table in tables for key in table)
+    return [key for key in keys if len({_exactly(table.get(key)) for table in tables}) > 1]
+
+
+def higher_is_better(metric: str) -> bool:
+    """Whether more of a measure is better; losses, errors and all unknown ones should shrink."""
+    return any(word in metric for word in _GROWS)
+
+
+def main_metric(runs: Iterable[Run]) -> str:
+    """The measure that ranks: one that should grow before others, and the loss last."""
+    names = {"loss"}
+    for run in runs:
+        names.update(run.test)
+        names.update(k for r in run.rows if r["split"] == "valid" for k in r if _is_finite(r[k]))
+    names.discard("step")
+    return min(names, key=lambda m: (m != "accuracy", not higher_is_better(m), m == "loss", m))
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """The mean with its 95% interval by Student's t distribution.
+
+    Example:
+        >>> found = estimate([1.0, 2.0, 3.0])
+        >>> round(found.half_width, 3)  # 4.303 * 1 / sqrt(3)
+        2.484
+    """
+    n = len(values)
+    half = float(_t_quantile(n)) * stdev(values) / math.sqrt(n) if n > 1 else None
+    return Estimate(tuple(values), fmean(values), median(values), half)
+
+
+def curve(runs: Iterable[Run], split: str, metric: str) -> Curve:
+    """One measure by step, averaged over the seeds of each variant.
+
+    Failed runs are left out of the mean. Unfinished ones count as far as they came, so ``n`` may
+    fall along a line.
+    """
+    lines = []
+    for variant in variants(runs):
+        series = [run.series(split, metric) for run in variant.runs if run.status != "failed"]
+        steps = np.array(sorted({step for values in series for step in values}), dtype=np.int64)
+        if not len(steps):
+            continue
+        table = np.full((len(series), len(steps)), np.nan)
+        for row, values in zip(table, series, strict=True):
+            row[np.searchsorted(steps, list(values))] = list(values.values())
+        lines.append(_line(variant.label, steps, table))
+    return Curve(split, metric, tuple(lines))
+
+
+def summary(runs: Iterable[Run]) -> list[SummaryRow]:
+    """One row per variant, the best first within its experiment and budget."""
+    chapters: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        chapters.setdefault((run.experiment, run.budget), []).append(run)
+    return [row for chapter in chapters.values() for row in _ranked(chapter)]
+
+
+def _ranked(runs: list[Run]) -> list[SummaryRow]:
+    metric = main_metric(runs)
+    sign = -1 if higher_is_better(metric) else 1
+    means: dict[str, float] = {}
+    for variant in variants(runs):
+        if values := [run.test[metric] for run in variant.runs if metric in run.test]:
+            means[variant.label] = sign * fmean(values)
+    # Equal means share a rank; a variant without a number comes last and has none.
+    order = sorted(variants(runs), key=lambda v: means.get(v.label, math.inf))
+    ranks = {name: 1 + sum(m < mean for m in means.values()) for name, mean in means.items()}
+    return [_summary_row(v, metric, ranks.get(v.label)) for v in order]
+
+
+def _summary_row(variant: Variant, metric: str, rank: int | None) -> SummaryRow:
+    done = [run for run in variant.runs if run.status == "done"]
+    names = dict.fromkeys(name for run in done for name in run.test)
+    seconds = [run.outcome["seconds"] for run in done if _is_finite(run.outcome.get("seconds"))]
+    sizes = [run.outcome["parameters"] for run in done if "parameters" in run.outcome]
+    return SummaryRow(
+        experiment=variant.experiment,
+        budget=variant.budget,
+        label=variant.label,
+        metric=metric,
+        rank=rank,
+        n=len(done),
+        failed=sum(run.status == "failed" for run in variant.runs),
+        unfinished=sum(run.status == "unfinished" for run in variant.runs),
+        parameters=sizes[0] if sizes else None,
+        seconds=median(seconds) if seconds else None,
+        estimates={
+            name: estimate([run.test[name] for run in done if name in run.test]) for name in names
+        },
+    )
+
+
+def _line(label: str, steps: NDArray[np.int64], table: Floats) -> Line:
+    n = np.isfinite(table).sum(axis=0)
+    mean = np.nansum(table, axis=0) / n
+    squares = np.nansum((table - mean) ** 2, axis=0)
+    several = n > 1
+    half = np.full(len(steps), np.nan)
+    count = n[several]
+    half[several] = _t_quantile(count) * np.sqrt(squares[several] / (count - 1) / count)
+    return Line(label, steps, mean, mean - half, mean + half, n)
+
+
+def _t_quantile(n: Any) -> Any:
+    from scipy.special import stdtrit  # scipy.stats has it too, and takes 0.9 s to import
+
+    return stdtrit(n - 1, 0.975)
+
+
+def _check_seeds(label: str, runs: Sequence[Run]) -> None:
+    seen: dict[int, Run] = {}
+    for run in runs:
+        # A copy counted as another seed would make the interval too narrow.
+        if other := seen.get(run.seed):
+            raise InputError(
+                f"expected one run of {label!r} per seed, but got two for seed {run.seed}: "
+                f"{other.folder} and {run.folder}. Try leaving one of these folders out."
+            )
+        seen[run.seed] = run
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            result |= _flat(value, f"{prefix}{key}.")
+        else:
+            result[prefix + key] = value
+    return result
+
+
+def _exactly(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _load(folder: Path) -> Run:
+    config = _parsed(folder / "config.toml", tomllib.loads, "TOML") or {}
+    needed: dict[str, type] = {"experiment": str, "budget": str, "label": str, "seed": int}
+    for key, kind in needed.items():
+        if not isinstance(config.get(key), kind):
+            raise InputError(
+                f"expected {key!r} in {folder / 'config.toml'} to be {kind.__name__}, but got "
+                f"{config.get(key)!r}. Try a folder that `attractor run` wrote."
+            )
+    rows = _rows(folder / "metrics.jsonl")
+    environment = _parsed(folder / "environment.json", json.loads, "JSON") or {}
+    # A run that failed and was then repeated to its end is done, so this comes first.
+    outcome = _parsed(folder / "done.json", json.loads, "JSON")
+    if outcome is not None:
+        return Run(folder, config, rows, environment, outcome, "done")
+    outcome = _parsed(folder / "failed.json", json.loads, "JSON")
+    status: Status = "unfinished" if outcome is None else "failed"
+    return Run(folder, config, rows, environment, outcome or {}, status)
+
+
+def _parsed(path: Path, parse: Callable[[str], Any], kind: str) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        found = parse(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise _corrupt(f"{path} to be {kind}", f"text that is not ({error})") from error
+    if not isinstance(found, dict):
+        raise _corrupt(f"{path} to hold an object", type(found).__name__)
+    return found
+
+
+def _rows(path: Path) -> tuple[dict[str, Any], ...]:
+    # A run that goes on from a checkpoint may write some steps again: the last row stands.
+    rows: dict[tuple[int, str], dict[str, Any]] = {}
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = json.loads(line)
+            rows[int(row["step"]), str(row["split"])] = row
+        except (ValueError, TypeError, KeyError) as error:
+            if number == len(lines):
+                break  # still being written
+            expected = f"line {number} of {path} to be a JSON object with a step and a split"
+            raise _corrupt(expected, repr(line[:80])) from error
+    return tuple(rows[key] for key in sorted(rows))
+
+
+def _corrupt(expected: str, got: str) -> InputError:
+    return InputError(f"expected {expected}, but got {got}. Try leaving this run out.")

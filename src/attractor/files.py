@@ -1,0 +1,64 @@
+"""Writing files so that nobody ever sees half of one."""
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from attractor.errors import InputError
+
+
+def write_atomic(path: Path, data: bytes | str) -> None:
+    """Replace a file's contents at once: readers see the old file or the new, never a part."""
+    raw = data.encode() if isinstance(data, str) else data
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(raw)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder last through a power cut, where the platform can."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what the operating system says about writing a file into one clear sentence."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise InputError(
+                f"expected room to write {path}, but the disk is full. Free some space and run "
+                "the same command again: what was saved before is kept."
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+            raise InputError(
+                f"expected to be able to write {path}, but got: {error.strerror}. "
+                "Try another folder, with --out."
+            ) from error
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,126 @@
+"""Networks that read a sequence with any cell and answer once, or at each step."""
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
+
+from attractor.cells import Cell, Recurrent
+from attractor.cells.init import uniform_
+
+
+class SequenceClassifier(nn.Module):
+    r"""Read a whole sequence, then answer: :math:`y = V h_T + c`.
+
+    With ``bidirectional``, :math:`h_T` is the last output of each direction: at the end for the
+    one that reads forwards, at the start for the one that reads backwards.
+
+    Args:
+        cell: a key of ``CELLS`` or a `Cell` class.
+        input_size: features of the input.
+        hidden_size: units of the cell.
+        output_size: classes.
+        generator: draws the initial weights; ``None`` means torch's default generator.
+        options: go to `Recurrent`.
+
+    Shape:
+        x ``(time, batch, input_size)`` or a ``PackedSequence``; y ``(batch, output_size)``.
+
+    Example:
+        >>> model = SequenceClassifier("gru", 1, 16, 10)
+        >>> model(torch.zeros(64, 5, 1)).shape
+        torch.Size([5, 10])
+    """
+
+    def __init__(
+        self,
+        cell: str | type[Cell[Any, Any]],
+        input_size: int,
+        hidden_size: int,
+        output_size: int,
+        *,
+        generator: Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.recurrent = Recurrent(cell, input_size, hidden_size, generator=generator, **options)
+        self.readout = readout(self.recurrent, output_size, generator, options)
+
+    def forward(self, x: Tensor | PackedSequence) -> Tensor:
+        output, _ = self.recurrent(x)
+        if isinstance(output, PackedSequence):
+            output, lengths = pad_packed_sequence(output, self.recurrent.batch_first)
+            ends = lengths.to(output.device) - 1
+        else:
+            steps = output.shape[1 if self.recurrent.batch_first else 0]
+            ends = torch.full((), steps - 1, device=output.device)
+        if self.recurrent.batch_first:
+            output = output.transpose(0, 1)
+        answer: Tensor = self.readout(_last(output, ends, self.recurrent.num_directions))
+        return answer
+
+
+class SequenceTagger(nn.Module):
+    r"""Answer at each step of a sequence: :math:`y_t = V h_t + c`.
+
+    Args:
+        cell: a key of ``CELLS`` or a `Cell` class.
+        input_size: features of the input.
+        hidden_size: units of the cell.
+        output_size: classes.
+        generator: draws the initial weights; ``None`` means torch's default generator.
+        options: go to `Recurrent`.
+
+    Shape:
+        x ``(time, batch, input_size)`` or a ``PackedSequence``; y likewise, with ``output_size``
+        features.
+
+    Example:
+        >>> model = SequenceTagger("janet", 10, 16, 9)
+        >>> model(torch.zeros(120, 5, 10)).shape
+        torch.Size([120, 5, 9])
+    """
+
+    def __init__(
+        self,
+        cell: str | type[Cell[Any, Any]],
+        input_size: int,
+        hidden_size: int,
+        output_size: int,
+        *,
+        generator: Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.recurrent = Recurrent(cell, input_size, hidden_size, generator=generator, **options)
+        self.readout = readout(self.recurrent, output_size, generator, options)
+
+    def forward(self, x: Tensor | PackedSequence) -> Any:
+        output, _ = self.recurrent(x)
+        if isinstance(output, PackedSequence):
+            return output._replace(data=self.readout(output.data))
+        return self.readout(output)
+
+
+def readout(
+    layer: Recurrent, output_size: int, generator: Generator | None, options: dict[str, Any]
+) -> nn.Linear:
+    """The linear layer from a recurrent layer's outputs, beside it and in its type."""
+    linear = nn.Linear(
+        layer.output_size, output_size, device=options.get("device"), dtype=options.get("dtype")
+    )
+    bound = layer.output_size**-0.5
+    uniform_(linear.weight, bound, generator)
+    nn.init.zeros_(linear.bias)
+    return linear
+
+
+def _last(output: Tensor, ends: Tensor, directions: int) -> Tensor:
+    """The last thing said by each direction, from output ``(time, batch, features)``."""
+    rows = torch.arange(output.shape[1], device=output.device)
+    forwards = output[ends, rows]
+    if directions == 1:
+        return forwards
+    half = output.shape[-1] // 2
+    return torch.cat([forwards[..., :half], output[0, :, half:]], dim=-1)

@@ -1,0 +1,46 @@
+"""The papers behind the methods, as BibTeX."""
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from attractor.errors import unknown
+
+
+@cache
+def _entries() -> dict[str, str]:
+    text = files("attractor").joinpath("references.bib").read_text(encoding="utf-8")
+    found = re.findall(r"^@\w+\{([^,]+),.*?^\}", text, flags=re.MULTILINE | re.DOTALL)
+    bodies = re.findall(r"^@\w+\{.*?^\}", text, flags=re.MULTILINE | re.DOTALL)
+    return dict(zip(found, bodies, strict=True))
+
+
+def bibtex(reference: str) -> str:
+    """The entry with this key."""
+    if reference not in _entries():
+        raise unknown("reference", reference, _entries())
+    return _entries()[reference]
+
+
+def year(reference: str) -> int:
+    """When the paper came out."""
+    found = re.search(r"year\s*=\s*\{(\d{4})\}", bibtex(reference))
+    assert found, f"{reference} has no year"
+    return int(found.group(1))
+
+
+def citation(name: str) -> str:
+    """BibTeX for a cell or a task, by its key.
+
+    Example:
+        >>> print(citation("lstm").splitlines()[0])
+        @article{hochreiter1997long,
+    """
+    from attractor.cells import CELLS
+    from attractor.tasks import TASKS
+
+    table: dict[str, Any] = {**TASKS, **CELLS}
+    if name not in table:
+        raise unknown("method", name, table)
+    return bibtex(table[name].reference)

@@ -1,0 +1,5 @@
+"""Saved runs as one HTML page that opens anywhere, with or without a network."""
+
+from attractor.report.build import build, write
+
+__all__ = ["build", "write"]

@@ -1,0 +1,106 @@
+"""Put a page together: chapters of tables and figures, poured into one template."""
+
+import json
+import os
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from attractor.errors import InputError
+from attractor.experiments.results import Run
+from attractor.report.bundle import plotting_script, script_safe
+from attractor.report.chapter import chapter
+from attractor.report.numbers import plural
+from attractor.report.tables import STRIP_WIDTH
+
+
+def build(runs: Sequence[Run], title: str | None = None) -> str:
+    """Turn runs into one HTML page. The same runs give the same page, byte for byte.
+
+    Args:
+        runs: as :func:`attractor.experiments.results.load_runs` returns them; those of several
+            experiments or budgets get a chapter each.
+        title: the heading; ``None`` takes it from the runs.
+
+    Returns:
+        The page; it holds its styles, scripts and data, and asks for nothing else.
+    """
+    if not runs:
+        raise InputError("expected at least one run for a report, but got none. Try runs.")
+    parts: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        parts.setdefault((run.experiment, run.budget), []).append(run)
+    chapters = [chapter(part) for part in parts.values()]
+    if title is None:
+        title = chapters[0].title if len(chapters) == 1 else plural(len(chapters), "experiment")
+    figures = [
+        {"data": figure.traces, "layout": figure.layout}
+        for part in chapters
+        for figure in part.figures
+    ]
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            title=title,
+            chapters=chapters,
+            figures=_json(figures),
+            strip_width=STRIP_WIDTH,
+            style=_template("style.css"),
+            script=script_safe(_template("page.js")),
+            plotting=plotting_script(),
+        )
+    )
+
+
+def write(html: str, path: Path) -> None:
+    """Save a page; at every moment the file is the old one or the new one, never a part."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(
+            f"expected the name of a file for the report, but got the folder {path}. "
+            f"Try {path / 'report.html'}."
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        partial.write_bytes(html.encode("utf-8", errors="replace"))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("attractor.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _finalize(value: object) -> object:
+    # An address in a description stays legible, yet nothing in the file looks like a link.
+    if isinstance(value, str) and not isinstance(value, Markup):
+        text = str(escape(value)).replace("://", ":&#47;&#47;")
+        return Markup(text)  # noqa: S704 (escaped in the line above)
+    return value
+
+
+def _template(name: str) -> str:
+    return resources.files("attractor.report").joinpath("templates", name).read_text("utf-8")
+
+
+def _json(value: object) -> str:
+    """JSON that cannot end the script element around it, nor hold an address."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    for old, new in (("<", r"\u003c"), (">", r"\u003e"), ("&", r"\u0026"), ("/", r"\/")):
+        text = text.replace(old, new)
+    return text

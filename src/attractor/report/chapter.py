@@ -1,0 +1,133 @@
+"""What a page says about one experiment at one budget, worked out before it is laid out."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import tomli_w
+
+from attractor.experiments.results import Run, Variant, variants
+from attractor.report.figures import Figure, learning_curves
+from attractor.report.numbers import count, plural
+from attractor.report.tables import (
+    ResultTable,
+    common_settings,
+    environment,
+    own_settings,
+    result_table,
+    swatches,
+)
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """All that the template needs to show one experiment at one budget."""
+
+    title: str
+    description: str
+    experiment: str
+    budget: str
+    facts: list[tuple[str, str]]
+    warnings: list[str]
+    failures: list[Run]
+    results: ResultTable
+    figures: list[Figure]
+    swatches: list[dict[str, str]]
+    common: dict[str, dict[str, str]]
+    own: tuple[list[str], list[tuple[str, list[str]]]]
+    configs: list[tuple[str, str, str]]
+    environment: list[tuple[str, list[tuple[str, int]]]]
+    command: str
+
+
+def chapter(runs: Sequence[Run]) -> Chapter:
+    """Work out the chapter for runs of one experiment at one budget."""
+    first = runs[0]
+    groups = variants(runs)
+    return Chapter(
+        title=str(first.config.get("title") or first.experiment),
+        description=str(first.config.get("description", "")),
+        experiment=first.experiment,
+        budget=first.budget,
+        facts=_facts(runs, groups),
+        warnings=_warnings(runs, groups),
+        failures=[run for run in runs if run.status == "failed"],
+        results=result_table(runs),
+        figures=learning_curves(runs),
+        swatches=swatches(groups),
+        common=common_settings(runs),
+        own=own_settings(groups),
+        configs=[
+            (v.label, _listed(run.seed for run in v.runs), tomli_w.dumps(v.runs[0].config))
+            for v in groups
+        ],
+        environment=environment(runs),
+        command=f"attractor run {shlex.quote(first.experiment)}",
+    )
+
+
+def _facts(runs: Sequence[Run], groups: Sequence[Variant]) -> list[tuple[str, str]]:
+    steps = {run.config.get("train", {}).get("steps") for run in runs}
+    task = {run.config.get("task", {}).get("name") for run in runs}
+    # Only what the runs themselves say: the page must not depend on when it is made.
+    days = sorted(
+        str(when)[:10]
+        for run in runs
+        for when in (run.environment.get("started"), run.outcome.get("finished"))
+        if when
+    )
+    facts = [("Experiment", runs[0].experiment)]
+    facts += [("Task", str(name)) for name in task if name and len(task) == 1]
+    facts += [("Budget", runs[0].budget), ("Variants", str(len(groups)))]
+    facts += [("Runs", _run_counts(runs)), ("Seeds", _listed({run.seed for run in runs}))]
+    facts += [("Steps", count(n)) for n in steps if isinstance(n, int) and len(steps) == 1]
+    if days:
+        facts.append(("When", days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"))
+    return facts
+
+
+def _run_counts(runs: Sequence[Run]) -> str:
+    counts = Counter(run.status for run in runs)
+    some = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+    return str(len(runs)) if counts["done"] == len(runs) else f"{len(runs)} ({some})"
+
+
+def _warnings(runs: Sequence[Run], groups: Sequence[Variant]) -> list[str]:
+    failed = sum(run.status == "failed" for run in runs)
+    unfinished = sum(run.status == "unfinished" for run in runs)
+    warnings = []
+    if runs[0].budget == "quick":
+        warnings.append(
+            "Quick budget: these runs are much shorter than published ones. "
+            "Their numbers show that things work, not how well they can work."
+        )
+    if failed:
+        verb = "was" if failed == 1 else "were"
+        warnings.append(
+            f"{plural(failed, 'run')} failed and {verb} left out of all means: "
+            "read the means as those of the runs that did not fail."
+        )
+    if unfinished:
+        verb, they = ("is", "it") if unfinished == 1 else ("are", "they")
+        warnings.append(
+            f"{plural(unfinished, 'run')} {verb} not finished: in the curves as far as {they} "
+            "came, but not in the numbers of the table."
+        )
+    if all(len(variant.runs) == 1 for variant in groups):
+        warnings.append("One seed for each variant: differences may be luck, so no intervals.")
+    return warnings
+
+
+def _listed(seeds: Iterable[int]) -> str:
+    """``0–4, 7``: consecutive seeds as ranges."""
+    ranges: list[list[int]] = []
+    for seed in sorted(seeds):
+        if ranges and seed == ranges[-1][1] + 1:
+            ranges[-1][1] = seed
+        else:
+            ranges.append([seed, seed])
+    return ", ".join(
+        str(low) if low == high else f"{low}{'–' if high - low > 1 else ', '}{high}"
+        for low, high in ranges
+    )

@@ -1,0 +1,257 @@
+"""Curves of runs as plotly figures: plain dictionaries of traces and layout."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attractor.experiments.results import (
+    Curve,
+    Floats,
+    Line,
+    Run,
+    Variant,
+    curve,
+    main_metric,
+    variants,
+)
+from attractor.report.numbers import is_share
+
+Trace = dict[str, Any]
+
+# Okabe and Ito's colours, which the colour-blind can tell apart: without yellow, too faint on
+# white, and with grey for black, which a dark page would swallow.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8A8A")
+DASHES = ("solid", "dash", "dot", "dashdot")
+MOST_POINTS = 2000
+_SPLITS = {"valid": "Validation", "train": "Training"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plotly figure with the heading it has on the page; a wide one takes both columns."""
+
+    title: str
+    wide: bool
+    traces: list[Trace]
+    layout: dict[str, Any]
+
+
+def style(index: int) -> tuple[str, str]:
+    """The colour and the dash of a variant: when the colours run out, the dash changes."""
+    return COLOURS[index % len(COLOURS)], DASHES[index // len(COLOURS) % len(DASHES)]
+
+
+def learning_curves(runs: Sequence[Run]) -> list[Figure]:
+    """A figure for each measure of the validation and training splits, the main one first."""
+    measures = []
+    main = main_metric(runs)
+    for split in _SPLITS:
+        rows = [row for run in runs for row in run.rows if row["split"] == split]
+        names = {name for row in rows for name in row} - {"step", "split"}
+        measures += [
+            (split, name) for name in sorted(names, key=lambda m: (m != main, m != "loss", m))
+        ]
+    groups = variants(runs)
+    found = [curve(runs, split, metric) for split, metric in measures]
+    drawn = [one for one in found if one.lines]
+    odd = len(drawn) % 2 == 1
+    return [figure(one, groups, wide=odd and index == 0) for index, one in enumerate(drawn)]
+
+
+def figure(drawn: Curve, groups: Sequence[Variant], wide: bool = False) -> Figure:
+    """Draw a curve: bands at the back, then single seeds (hidden at first), means in front."""
+    indices = {variant.label: index for index, variant in enumerate(groups)}
+    seeds = [
+        (index, run, run.series(drawn.split, drawn.metric))
+        for index, variant in enumerate(groups)
+        for run in variant.runs
+    ]
+    alive = [value for _, run, s in seeds if run.status != "failed" for value in s.values()]
+    shown = np.array(alive)
+    share = is_share(drawn.metric, alive)
+    log = _wants_log(drawn.metric, shown)
+    floor = float(shown.min()) / 1e3 if log else None
+    means = {line.label for line in drawn.lines}
+    last = max(int(line.steps[-1]) for line in drawn.lines)
+    traces = [_band(line, indices[line.label], floor) for line in drawn.lines if np.any(line.n > 1)]
+    traces += [
+        _seed(values, index, run, hidden=groups[index].label in means)
+        for index, run, values in seeds
+        if values
+    ]
+    traces += [_mean(line, indices[line.label], share) for line in drawn.lines]
+    name = drawn.metric.replace("_", " ")
+    return Figure(
+        title=f"{_SPLITS.get(drawn.split, drawn.split)} {name}",
+        wide=wide,
+        traces=traces,
+        layout=_layout(name, last, _y_axis(shown, share, log)),
+    )
+
+
+def thin(values: Floats, most: int = MOST_POINTS) -> NDArray[np.intp]:
+    """Indices of at most ``most`` points: the first, the last, and the extremes in between."""
+    size = len(values)
+    if size <= most:
+        return np.arange(size)
+    edges = np.linspace(0, size, (most - 2) // 2 + 1).astype(int)
+    keep = {0, size - 1}
+    for start, stop in pairwise(edges):
+        part = values[start:stop]
+        keep |= {start + int(part.argmin()), start + int(part.argmax())}
+    return np.array(sorted(keep))
+
+
+def plot_text(text: str) -> str:
+    """Text that plotly shows as it is: it would read tags, and ``%{...}`` in hover boxes."""
+    for old, new in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("%{", "%\u200b{")):
+        text = text.replace(old, new)
+    return text
+
+
+def _wants_log(metric: str, values: Floats) -> bool:
+    growing = "loss" in metric or "norm" in metric
+    return growing and bool(values.min() > 0) and bool(values.max() > 8 * values.min())
+
+
+def _y_axis(values: Floats, share: bool, log: bool) -> dict[str, Any]:
+    # The range is that of the runs, not of the bands: with two seeds those are very wide.
+    low, high = float(values.min()), float(values.max())
+    if log:
+        low, high = float(np.log10(low)), float(np.log10(high))
+    pad = 0.05 * (high - low) or 0.05 * abs(high) or 0.05
+    low, high = low - pad, high + pad
+    if share:
+        low, high = max(low, -0.02), min(high, 1.02)
+    axis: dict[str, Any] = {
+        "range": [_short(low), _short(high)],
+        "type": "log" if log else "linear",
+    }
+    if share:
+        axis["tickformat"] = ".0%" if high - low > 0.05 else ".1%"
+    elif log:
+        axis["tickformat"] = "~g"  # or plotly would write 0.2 and 0.5 as small 2 and 5
+    return axis
+
+
+def _layout(name: str, last_step: int, y_axis: dict[str, Any]) -> dict[str, Any]:
+    title = f"{name} (log scale)" if y_axis["type"] == "log" else name
+    axis = {"automargin": True, "zeroline": False, "showline": False, "ticks": ""}
+    x_axis = {
+        "title": _title("training step", 8),
+        "range": [0, _short(1.01 * max(last_step, 1))],
+        "separatethousands": True,
+        "nticks": 8,
+        "unifiedhovertitle": {"text": "step %{x:,}"},
+    }
+    return {
+        "xaxis": axis | x_axis,
+        "yaxis": axis | y_axis | {"title": _title(title, 10)},
+        "hovermode": "x unified",
+        "showlegend": False,
+        "margin": {"l": 8, "r": 12, "t": 10, "b": 8},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+    }
+
+
+def _title(text: str, distance: int) -> dict[str, Any]:
+    return {"text": plot_text(text), "standoff": distance, "font": {"size": 13}}
+
+
+def _mean(line: Line, index: int, share: bool) -> Trace:
+    colour, dash = style(index)
+    keep = thin(line.mean)
+    digits = ".2%" if share else ".4~g"
+    band = f" ({{low:{digits}}} to {{high:{digits}}})"
+    band = band.replace("{low", "%{customdata[1]").replace("{high", "%{customdata[2]")
+    extra = f"<extra>{plot_text(line.label)}</extra>"
+    alone = f"%{{y:{digits}}}, %{{customdata[0]}} seed{extra}"
+    several = f"%{{y:{digits}}}{band}, %{{customdata[0]}} seeds{extra}"
+    templates = [alone if n == 1 else several for n in line.n[keep]]
+    few = len(keep) <= 30
+    return {
+        "type": "scatter",
+        "name": plot_text(line.label),
+        "x": line.steps[keep].tolist(),
+        "y": _shorts(line.mean[keep]),
+        "customdata": [
+            [int(n)] if n == 1 else [int(n), _short(low), _short(high)]
+            for n, low, high in zip(line.n[keep], line.low[keep], line.high[keep], strict=True)
+        ],
+        "hovertemplate": templates[0] if len(set(templates)) == 1 else templates,
+        "mode": "lines+markers" if few else "lines",
+        "line": {"color": colour, "dash": dash, "width": 2.25},
+        "marker": {"color": colour, "size": 5},
+        "meta": {"variant": index, "hidden": False},
+    }
+
+
+def _band(line: Line, index: int, floor: float | None) -> Trace:
+    colour, _ = style(index)
+    keep = thin(line.mean)
+    n, steps, low, high = line.n[keep], line.steps[keep], line.low[keep], line.high[keep]
+    if floor is not None:
+        low = np.maximum(low, floor)  # a log axis has no place for zero and less
+    x: list[int | None] = []
+    y: list[float | None] = []
+    # One closed outline for each stretch with more than one seed, with a gap between outlines.
+    cuts = np.flatnonzero(np.diff(n > 1)) + 1
+    for part in np.split(np.arange(len(keep)), cuts):
+        if n[part[0]] > 1:
+            gap = [None] * bool(x)
+            x += [*gap, *steps[part].tolist(), *steps[part][::-1].tolist()]
+            y += [*gap, *_shorts(high[part]), *_shorts(low[part][::-1])]
+    return {
+        "type": "scatter",
+        "name": plot_text(line.label),
+        "x": x,
+        "y": y,
+        "mode": "lines",
+        "line": {"width": 0, "color": colour},
+        "fill": "toself",
+        "fillcolor": _faint(colour),
+        "hoverinfo": "skip",
+        "meta": {"variant": index, "hidden": False},
+    }
+
+
+def _seed(values: dict[int, float], index: int, run: Run, hidden: bool) -> Trace:
+    colour, dash = style(index)
+    y = np.array(list(values.values()))
+    keep = thin(y)
+    trace: Trace = {
+        "type": "scatter",
+        "name": plot_text(f"{run.label}, seed {run.seed}"),
+        "x": np.array(list(values))[keep].tolist(),
+        "y": _shorts(y[keep]),
+        "mode": "lines",
+        "line": {"color": colour, "dash": dash, "width": 1},
+        "opacity": 0.55,
+        "visible": not hidden,
+        "meta": {"variant": index, "hidden": hidden},
+    }
+    if run.status == "failed":
+        sizes = [0] * (len(keep) - 1) + [9]  # a cross where it stopped
+        trace |= {"mode": "lines+markers", "line": {"color": colour, "dash": "dot", "width": 1.5}}
+        trace |= {"marker": {"symbol": "x", "size": sizes, "color": colour}, "opacity": 0.9}
+        trace["name"] = plot_text(f"{run.label}, seed {run.seed} (failed)")
+    return trace
+
+
+def _faint(colour: str) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.16)"
+
+
+def _shorts(values: Floats) -> list[float]:
+    return [_short(value) for value in values.tolist()]
+
+
+def _short(value: float) -> float:
+    # Six digits draw the same picture in half the bytes.
+    return float(f"{value:.6g}")

@@ -1,0 +1,212 @@
+"""The tables of a page: results, settings, environment and the runs that went wrong."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attractor.experiments.results import (
+    Estimate,
+    Run,
+    SummaryRow,
+    Variant,
+    differing,
+    higher_is_better,
+    settings,
+    summary,
+    variants,
+)
+from attractor.report.figures import style
+from attractor.report.numbers import MISSING, count, duration, is_share, plain, with_interval
+
+# The strip that shows an interval, in the units of its drawing.
+STRIP_WIDTH = 150
+_STRIP_EDGE = 6
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: its text, the number it sorts by (``None`` for the text), whether it is best."""
+
+    text: str
+    value: float | None = None
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Strip:
+    """An interval drawn to the scale of its column: positions from 0 to ``STRIP_WIDTH``."""
+
+    low: float | None
+    high: float | None
+    mean: float
+    seeds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """A variant's row: its colour, its cells in the order of the headings, its strip."""
+
+    label: str
+    index: int
+    cells: tuple[Cell, ...]
+    strip: Strip | None
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """The table of results. ``scale`` is what the two ends of the strips stand for."""
+
+    headings: tuple[str, ...]
+    rows: tuple[ResultRow, ...]
+    scale: tuple[str, str] | None
+    note: str
+
+
+def result_table(runs: Sequence[Run]) -> ResultTable:
+    """One row per variant of one experiment and budget, the best first."""
+    rows = summary(runs)
+    indices = {variant.label: index for index, variant in enumerate(variants(runs))}
+    main = rows[0].metric
+    metrics = dict.fromkeys([main, *(name for row in rows for name in row.estimates)])
+    shares = {name: is_share(name, _values(rows, name)) for name in metrics}
+    estimates = [row.estimate for row in rows if row.estimate is not None]
+    ends = _ends(estimates, shares[main])
+    measures = [_heading(name, shares[name]) for name in metrics]
+    headings = ["Rank", measures[0], "Median", *measures[1:]]
+    headings += ["Seeds", "Parameters", "Time per run", "Status"]
+    best = {name: _best(rows, name) for name in metrics}
+    found = []
+    for row in rows:
+        measured = []
+        for name, share in shares.items():
+            one = row.estimates.get(name)
+            mean = None if one is None else one.mean
+            is_best = mean is not None and len(rows) > 1 and mean == best[name]
+            measured.append(Cell(with_interval(one, share), mean, is_best))
+        middle = None if row.estimate is None else row.estimate.median
+        total = row.n + row.failed + row.unfinished
+        cells = [
+            Cell(MISSING if row.rank is None else str(row.rank), row.rank),
+            measured[0],
+            Cell(plain(middle, shares[main]), middle),
+            *measured[1:],
+            Cell(str(row.n) if row.n == total else f"{row.n} of {total}", row.n),
+            Cell(count(row.parameters), row.parameters),
+            Cell(duration(row.seconds), row.seconds),
+            Cell(row.status),
+        ]
+        strip = None if row.estimate is None or ends is None else _strip(row.estimate, ends)
+        found.append(ResultRow(row.label, indices[row.label], tuple(cells), strip))
+    scale = None if ends is None else (plain(ends[0], shares[main]), plain(ends[1], shares[main]))
+    direction = "higher" if higher_is_better(main) else "lower"
+    return ResultTable(
+        tuple(headings),
+        tuple(found),
+        scale,
+        f"Ranked by test {_words(main)}: {direction} is better.",
+    )
+
+
+def swatches(groups: Sequence[Variant]) -> list[dict[str, str]]:
+    """The key to the curves: label, colour and dash pattern of each variant."""
+    patterns = {"solid": "none", "dash": "6 3", "dot": "2 3", "dashdot": "6 3 2 3"}
+    styles = [style(index) for index in range(len(groups))]
+    return [
+        {"label": variant.label, "colour": colour, "dash": patterns[dash]}
+        for variant, (colour, dash) in zip(groups, styles, strict=True)
+    ]
+
+
+def common_settings(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
+    """The settings that all runs share, by their table in the configuration."""
+    tables = [settings(run) for run in runs]
+    apart = set(differing(tables))
+    result: dict[str, dict[str, str]] = {}
+    for key, value in tables[0].items():
+        if key not in apart:
+            table, _, name = key.rpartition(".")
+            result.setdefault(table, {})[name] = shown(value)
+    return result
+
+
+def own_settings(groups: Sequence[Variant]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """The settings in which variants differ: the keys, then each variant's values."""
+    tables = [settings(variant.runs[0]) for variant in groups]
+    keys = differing(tables)
+    return keys, [
+        (variant.label, [shown(table.get(key)) for key in keys])
+        for variant, table in zip(groups, tables, strict=True)
+    ]
+
+
+def environment(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, int]]]]:
+    """What the runs ran on: for each key its values, with the number of runs that had each."""
+    found: dict[str, dict[str, int]] = {}
+    for run in runs:
+        for key, value in run.environment.items():
+            counts = found.setdefault(key, {})
+            counts[shown(value)] = counts.get(shown(value), 0) + 1
+    return [(key, list(counts.items())) for key, counts in sorted(found.items())]
+
+
+def shown(value: Any) -> str:
+    """A setting as TOML would write it, without the quotes around text."""
+    if value is None:
+        return MISSING
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {shown(one)}" for key, one in value.items())
+    if isinstance(value, list):
+        return "[" + ", ".join(shown(one) for one in value) + "]"
+    return str(value)
+
+
+def _heading(metric: str, share: bool) -> str:
+    return f"Test {_words(metric)}, %" if share else f"Test {_words(metric)}"
+
+
+def _words(metric: str) -> str:
+    return metric.replace("_", " ")
+
+
+def _values(rows: Sequence[SummaryRow], metric: str) -> list[float]:
+    return [v for row in rows if (one := row.estimates.get(metric)) for v in one.values]
+
+
+def _best(rows: Sequence[SummaryRow], metric: str) -> float | None:
+    means = [one.mean for row in rows if (one := row.estimates.get(metric))]
+    if not means:
+        return None
+    return max(means) if higher_is_better(metric) else min(means)
+
+
+def _ends(found: Sequence[Estimate], share: bool) -> tuple[float, float] | None:
+    values = [value for one in found for value in one.values]
+    if not values:
+        return None
+    # Two seeds can give an interval many times wider than all the rest: let it run off the strip.
+    room = max(values) - min(values) or abs(max(values)) or 1.0
+    low = min(one.mean - (one.half_width or 0) for one in found)
+    high = max(one.mean + (one.half_width or 0) for one in found)
+    low = max(min(low, *values), min(values) - room / 2)
+    high = min(max(high, *values), max(values) + room / 2)
+    if share:
+        low, high = max(low, 0.0), min(high, 1.0)
+    return (low, high) if high > low else (low - room / 2, high + room / 2)
+
+
+def _strip(one: Estimate, ends: tuple[float, float]) -> Strip:
+    low, high = ends
+
+    def place(value: float) -> float:
+        part = min(max((value - low) / (high - low), 0.0), 1.0)
+        return round(_STRIP_EDGE + part * (STRIP_WIDTH - 2 * _STRIP_EDGE), 2)
+
+    half = one.half_width
+    return Strip(
+        low=None if half is None else place(one.mean - half),
+        high=None if half is None else place(one.mean + half),
+        mean=place(one.mean),
+        seeds=tuple(place(value) for value in one.values),
+    )

@@ -1,0 +1,18 @@
+"""Tasks: the data, the loss and the metrics of one problem each."""
+
+from attractor.tasks.base import IGNORE as IGNORE
+from attractor.tasks.base import Batch as Batch
+from attractor.tasks.base import Sampler as Sampler
+from attractor.tasks.base import Split as Split
+from attractor.tasks.base import Task as Task
+from attractor.tasks.copy import CopyMemory as CopyMemory
+from attractor.tasks.denoise import Denoise as Denoise
+from attractor.tasks.digits import Digits as Digits
+from attractor.tasks.fashion_mnist import FashionMNIST as FashionMNIST
+from attractor.tasks.generated import Generated as Generated
+from attractor.tasks.images import ImageTask as ImageTask
+from attractor.tasks.kmnist import KMNIST as KMNIST
+from attractor.tasks.mnist import MNIST as MNIST
+from attractor.tasks.sampler import Drawn as Drawn
+from attractor.tasks.sampler import Shuffled as Shuffled
+from attractor.tasks.table import TASKS as TASKS

@@ -1,0 +1,38 @@
+"""What tasks have in common whose sequences are made up, not stored."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+import torch
+from torch import Generator
+
+from attractor.tasks.base import Batch, Sampler, Split, Task
+from attractor.tasks.options import one_of, whole
+from attractor.tasks.sampler import Drawn
+
+HELD_OUT_SIZE = 1000
+"""Sequences in each held-out split."""
+
+HELD_OUT_SEEDS: dict[Split, int] = {"valid": 0x76616C6964, "test": 0x74657374}
+"""Seeds of the held-out splits: the letters of their names, far from the seeds people give."""
+
+
+class Generated(Task):
+    """A task that draws its sequences from a generator."""
+
+    @abstractmethod
+    def draw(self, batch_size: int, *, generator: Generator) -> Batch:
+        """A fresh batch, decided by the generator alone."""
+
+    def sampler(self, batch_size: int, *, generator: Generator) -> Sampler:
+        """Training batches, drawn with the generator."""
+        return Drawn(self, batch_size, generator)
+
+    def held_out(self, split: Split, batch_size: int) -> Iterator[Batch]:
+        """The batches of a split: the same `HELD_OUT_SIZE` sequences at any batch size."""
+        one_of("split", split, HELD_OUT_SEEDS)
+        whole("batch_size", batch_size, 1)
+        generator = torch.Generator().manual_seed(HELD_OUT_SEEDS[split])
+        x, y = self.draw(HELD_OUT_SIZE, generator=generator)
+        pieces = zip(torch.split(x, batch_size, 1), torch.split(y, batch_size, -1), strict=True)
+        return (Batch(some_x, some_y) for some_x, some_y in pieces)

@@ -1,0 +1,35 @@
+"""Checks of the options of tasks, so that a slip in a configuration is named where it is made."""
+
+from collections.abc import Iterable
+
+from attractor.errors import InputError, unknown
+
+
+def whole(name: str, value: object, least: int) -> int:
+    """The value, once it is known to be a whole number of at least `least`.
+
+    Example:
+        >>> whole("lag", 100, 1)
+        100
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(
+            f"expected {name} to be a whole number, but got {value!r}. Try {name}={least}."
+        )
+    if value < least:
+        raise InputError(
+            f"expected {name} to be at least {least}, but got {value}. Try {name}={least}."
+        )
+    return value
+
+
+def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
+    """The value, once it is known to be among those allowed.
+
+    Example:
+        >>> one_of("order", "rows", ("rows", "pixels"))
+        'rows'
+    """
+    if value not in allowed:
+        raise unknown(name, value, allowed)
+    return value

@@ -1,0 +1,18 @@
+"""The table of tasks: the only place where a task is registered."""
+
+from attractor.tasks.base import Task
+from attractor.tasks.copy import CopyMemory
+from attractor.tasks.denoise import Denoise
+from attractor.tasks.digits import Digits
+from attractor.tasks.fashion_mnist import FashionMNIST
+from attractor.tasks.kmnist import KMNIST
+from attractor.tasks.mnist import MNIST
+
+TASKS: dict[str, type[Task]] = {
+    "copy": CopyMemory,
+    "denoise": Denoise,
+    "digits": Digits,
+    "fashion_mnist": FashionMNIST,
+    "kmnist": KMNIST,
+    "mnist": MNIST,
+}

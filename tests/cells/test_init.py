@@ -1,0 +1,67 @@
+import math
+
+import pytest
+import torch
+
+from attractor.cells import GRUCell, JANETCell, LSTMCell, RNNCell
+from attractor.errors import InputError
+
+
+def test_chrono_keeps_memory_for_up_to_t_max_steps() -> None:
+    g = torch.Generator().manual_seed(0)
+    cell = LSTMCell(2, 4000, t_max=50, generator=g)
+    assert cell.bias is not None
+    i, f, candidate, o = cell.bias.detach().chunk(4)
+    assert torch.equal(i, -f)
+    assert not candidate.any()
+    assert not o.any()
+    # b = log U, so exp(b) is uniform on [1, 49]: mean 25
+    uniform = f.exp()
+    assert 1 <= uniform.min() < 1.2
+    assert 48.8 < uniform.max() <= 49
+    assert uniform.mean().item() == pytest.approx(25, rel=0.03)
+
+
+def test_chrono_on_gru_and_janet() -> None:
+    gru, janet = GRUCell(2, 100, t_max=50), JANETCell(2, 100, t_max=50)
+    assert gru.bias is not None
+    assert janet.bias is not None
+    z = gru.bias.detach()[100:200]
+    assert (z <= 0).all()
+    assert (z >= -math.log(49)).all()
+    assert not gru.bias.detach()[:100].any()
+    assert (janet.bias.detach()[:100] >= 0).all()
+    assert not janet.bias.detach()[100:].any()
+
+
+def test_chrono_needs_two_steps() -> None:
+    with pytest.raises(InputError, match="at least 2 steps, but got 1. Try the length"):
+        LSTMCell(2, 3, t_max=1)
+
+
+def test_forget_bias() -> None:
+    cell = LSTMCell(2, 3, forget_bias=2.5)
+    assert cell.bias is not None
+    assert cell.bias.tolist() == [0.0] * 3 + [2.5] * 3 + [0.0] * 6
+
+
+def test_recurrent_init_is_per_gate() -> None:
+    cell = LSTMCell(2, 6, recurrent_init="orthogonal")
+    for block in cell.weight_hh.detach().chunk(4):
+        torch.testing.assert_close(block @ block.T, torch.eye(6))
+    assert torch.equal(RNNCell(2, 6, recurrent_init="identity").weight_hh, torch.eye(6))
+    assert RNNCell(2, 64).weight_hh.abs().max() <= 1 / 8
+
+
+def test_unknown_initialiser() -> None:
+    with pytest.raises(InputError, match="uniform, orthogonal, identity, xavier .* got 'magic'"):
+        RNNCell(2, 3, recurrent_init="magic")  # type: ignore[arg-type]
+
+
+def test_unknown_choices() -> None:
+    with pytest.raises(InputError, match="'tanh' or 'relu', but got 'gelu'"):
+        RNNCell(2, 3, nonlinearity="gelu")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="'before' or 'after', but got 'never'"):
+        GRUCell(2, 3, reset="never")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="proj_size from 0"):
+        LSTMCell(2, 3, proj_size=3)

@@ -1,0 +1,112 @@
+"""What a user gets wrong, and what the layer answers."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence, pack_sequence
+
+import attractor
+from attractor.cells import Cell, GRUCell, Recurrent
+from attractor.errors import InputError
+
+
+def test_a_class_instead_of_a_key() -> None:
+    layer = Recurrent(GRUCell, 3, 4)
+    assert layer(torch.zeros(2, 1, 3))[0].shape == (2, 1, 4)
+
+
+def test_unknown_cell_names_the_nearest() -> None:
+    with pytest.raises(InputError, match="known cell .* but got 'lsmt'. Did you mean 'lstm'"):
+        Recurrent("lsmt", 3, 4)
+
+
+def test_something_that_is_no_cell() -> None:
+    with pytest.raises(InputError, match="a key of CELLS or a Cell class, but got"):
+        Recurrent(torch.nn.LSTM, 3, 4)  # type: ignore[arg-type]
+
+
+def test_unknown_option_names_the_nearest() -> None:
+    with pytest.raises(InputError, match="option of LSTMCell .* Did you mean 'forget_bias'"):
+        Recurrent("lstm", 3, 4, forgetbias=1.0)
+
+
+def test_wrong_feature_size() -> None:
+    with pytest.raises(InputError, match=r"input_size=3, but x has shape \(5, 2, 4\), whose last"):
+        Recurrent("gru", 3, 4)(torch.zeros(5, 2, 4))
+
+
+def test_wrong_feature_size_in_a_packed_sequence() -> None:
+    with pytest.raises(InputError, match="input_size=3, but x has shape"):
+        Recurrent("gru", 3, 4)(pack_sequence([torch.zeros(5, 4)]))
+
+
+def test_wrong_number_of_dimensions() -> None:
+    with pytest.raises(InputError, match=r"3 dimensions, or 2 .* got shape \(3,\)"):
+        Recurrent("gru", 3, 4)(torch.zeros(3))
+
+
+def test_integers() -> None:
+    with pytest.raises(InputError, match=r"floating-point type, but got torch.int64. Try x.float"):
+        Recurrent("gru", 3, 4)(torch.zeros(5, 2, 3, dtype=torch.long))
+
+
+def test_time_and_batch_swapped_shows_with_a_state() -> None:
+    layer = Recurrent("lstm", 3, 4)
+    _, state = layer(torch.zeros(7, 2, 3))
+    with pytest.raises(InputError, match="Time and batch may be swapped.*try batch_first=True"):
+        layer(torch.zeros(2, 7, 3), state)
+
+
+def test_state_of_another_cell() -> None:
+    _, state = Recurrent("gru", 3, 4)(torch.zeros(7, 2, 3))
+    with pytest.raises(
+        InputError, match=r"\(1, 2, 4\) and \(1, 2, 4\) for 2 .* but got \(1, 2, 4\)"
+    ):
+        Recurrent("lstm", 3, 4)(torch.zeros(7, 2, 3), state)
+
+
+def test_empty_sequence_and_empty_batch() -> None:
+    with pytest.raises(InputError, match="at least one time step"):
+        Recurrent("gru", 3, 4)(torch.zeros(0, 2, 3))
+    with pytest.raises(InputError, match="at least one sequence"):
+        Recurrent("gru", 3, 4)(torch.zeros(2, 0, 3))
+
+
+def test_packed_sequence_of_length_zero() -> None:
+    empty = PackedSequence(torch.zeros(0, 3), torch.zeros(0, dtype=torch.long))
+    with pytest.raises(InputError, match="at least one step each, but it is empty"):
+        Recurrent("gru", 3, 4)(empty)
+
+
+def test_dropout_out_of_range() -> None:
+    with pytest.raises(InputError, match="dropout to be from 0 to 1, but got 1.5"):
+        Recurrent("gru", 3, 4, dropout=1.5)
+
+
+def test_no_such_attribute() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'LSMT'"):
+        _ = attractor.LSMT
+    assert "LSTM" in dir(attractor)
+
+
+def test_cost_grows_linearly_with_time() -> None:
+    """The backward pass touches each step once: no tensor as long as the sequence per step."""
+    layer = Recurrent("gru", 1, 2)
+
+    def saved(steps: int) -> int:
+        sizes: list[int] = []
+
+        def keep(tensor: Tensor) -> Tensor:
+            sizes.append(tensor.untyped_storage().nbytes())
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            layer(torch.zeros(steps, 1, 1))
+        return sum(sizes)
+
+    assert saved(40) < 2.2 * saved(20)
+
+
+def test_cells_are_abstract() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        Cell(3, 4)  # type: ignore[abstract]

@@ -1,0 +1,49 @@
+"""What the contract tests need to know about a cell, beyond what every cell has in common."""
+
+from typing import Any, TypeVar
+
+import torch
+from torch import Generator, Tensor
+
+from attractor.cells import CELLS, Cell, Recurrent
+
+INPUT_SIZE = 3
+HIDDEN_SIZE = 8
+NAMES = sorted(CELLS)
+
+M = TypeVar("M", bound=torch.nn.Module)
+
+OPTIONS: dict[str, dict[str, Any]] = {}
+"""Options with which a cell is tested, where its defaults do not suit a tiny network."""
+
+
+def seeded(seed: int = 0) -> Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def make_cell(name: str, seed: int = 0, **options: Any) -> Cell[Any, Any]:
+    """A small cell whose every parameter is random, so that none is tested at zero."""
+    made: Any = CELLS[name]
+    g = seeded(seed)
+    cell: Cell[Any, Any] = made(
+        INPUT_SIZE, HIDDEN_SIZE, generator=g, **(OPTIONS.get(name, {}) | options)
+    )
+    return perturb(cell, g)
+
+
+def make_layer(name: str, seed: int = 0, **options: Any) -> Recurrent:
+    g = seeded(seed)
+    options = OPTIONS.get(name, {}) | options
+    return perturb(Recurrent(name, INPUT_SIZE, HIDDEN_SIZE, generator=g, **options), g)
+
+
+def perturb(module: M, generator: Generator) -> M:
+    with torch.no_grad():
+        for parameter in module.parameters():
+            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter += 0.3 * noise.to(parameter.dtype)
+    return module
+
+
+def inputs(*shape: int, seed: int = 1, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(*shape, INPUT_SIZE, generator=seeded(seed), dtype=dtype)

@@ -1,0 +1,66 @@
+"""The denoising task, against sequences written by hand."""
+
+import math
+
+import pytest
+import torch
+from torch import Generator
+
+from attractor.errors import InputError
+from attractor.tasks import IGNORE, Denoise
+from attractor.tasks.denoise import denoise_tokens
+
+
+def seeded(seed: int = 0) -> Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def test_tokens_of_two_sequences() -> None:
+    symbols, positions = torch.tensor([[3, 1], [5, 2]]), torch.tensor([[0, 1], [3, 2]])
+    x, y = denoise_tokens(symbols, positions, lag=4, marker=9)
+    assert x.T.tolist() == [[3, 0, 0, 5, 9, 0, 0], [0, 1, 2, 0, 9, 0, 0]]
+    i = IGNORE
+    assert y.T.tolist() == [[i, i, i, i, i, 3, 5], [i, i, i, i, i, 1, 2]]
+
+
+@pytest.mark.parametrize("lag", [10, 11, 100])
+def test_a_drawn_sequence_holds_its_symbols_in_order(lag: int) -> None:
+    x, y = Denoise(lag=lag).draw(16, generator=seeded())
+    assert x.shape == (lag + 11, 16, 10)
+    tokens = x.argmax(-1)
+    assert (tokens[lag] == 9).all()
+    assert (tokens[lag + 1 :] == 0).all()
+    assert (y[: lag + 1] == IGNORE).all()
+    for sequence, answer in zip(tokens[:lag].T, y[lag + 1 :].T, strict=True):
+        # ten are left: no two symbols share a place, so the places are drawn without replacement
+        assert sequence[sequence != 0].tolist() == answer.tolist()
+
+
+def test_places_are_equally_likely() -> None:
+    x, _ = Denoise(lag=20).draw(5000, generator=seeded())
+    taken = (x[:20, :, 0] == 0).float().mean(1)
+    torch.testing.assert_close(taken, torch.full((20,), 0.5), atol=0.03, rtol=0)
+
+
+def test_only_the_last_steps_count() -> None:
+    task = Denoise(lag=30)
+    _, y = task.draw(4, generator=seeded())
+    assert task.weight(y) == 40
+    output = torch.randn(*y.shape, 9, generator=seeded())
+    other = output.clone()
+    other[:31] = 0
+    assert torch.equal(task.loss(output, y), task.loss(other, y))
+
+
+def test_the_baseline_is_the_loss_of_a_model_without_memory() -> None:
+    task = Denoise(lag=30)
+    _, y = task.draw(4, generator=seeded())
+    output = torch.full((*y.shape, 9), -1e9)
+    output[..., 1:] = 0
+    assert task.loss(output, y).item() == pytest.approx(math.log(8))
+    assert task.baseline == pytest.approx(math.log(8))
+
+
+def test_more_symbols_than_places_are_refused() -> None:
+    with pytest.raises(InputError, match=r"at least length=10, .* but got lag=9\. Try lag=100\."):
+        Denoise(lag=9)

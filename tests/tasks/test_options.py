@@ -1,0 +1,22 @@
+"""Checks of options."""
+
+import pytest
+
+from attractor.errors import InputError
+from attractor.tasks.options import one_of, whole
+
+
+def test_a_number_below_the_least_is_named() -> None:
+    with pytest.raises(InputError, match=r"expected lag to be at least 1, but got 0\. Try lag=1\."):
+        whole("lag", 0, 1)
+
+
+@pytest.mark.parametrize("value", [1.5, "3", True, None])
+def test_what_is_not_a_whole_number_is_named(value: object) -> None:
+    with pytest.raises(InputError, match=f"expected lag to be a whole number, but got {value!r}"):
+        whole("lag", value, 1)
+
+
+def test_an_unknown_choice_is_answered_with_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"known order \(pixels, rows\).*mean 'rows'"):
+        one_of("order", "row", ("rows", "pixels"))
