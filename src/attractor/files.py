@@ -40,7 +40,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explained(path: Path, option: str = "--out") -> Iterator[None]:
     """Turn what the operating system says about writing a file into one clear sentence."""
     try:
         yield
@@ -50,12 +50,10 @@ def explained(path: Path) -> Iterator[None]:
                 f"expected room to write {path}, but the disk is full. Free some space and run "
                 "the same command again: what was saved before is kept."
             ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-            raise InputError(
-                f"expected to be able to write {path}, but got: {error.strerror}. "
-                "Try another folder, with --out."
-            ) from error
-        raise
+        raise InputError(
+            f"expected to be able to write {path}, but got: {error.strerror}. "
+            f"Check its permissions, or choose another folder with {option}."
+        ) from error
 
 
 def _umask() -> int:

@@ -1,6 +1,7 @@
 """The copying memory task, against sequences written by hand."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -96,5 +97,6 @@ def test_other_alphabets_and_lengths() -> None:
 
 @pytest.mark.parametrize("option", ["lag", "symbols", "length"])
 def test_impossible_options_are_refused(option: str) -> None:
+    options: dict[str, Any] = {option: 0}
     with pytest.raises(InputError, match=f"expected {option} to be at least"):
-        CopyMemory(**{option: 0})
+        CopyMemory(**options)

@@ -3,7 +3,7 @@
 import pytest
 
 from attractor.errors import InputError
-from attractor.tasks.options import one_of, whole
+from attractor.tasks.options import flag, one_of, whole
 
 
 def test_a_number_below_the_least_is_named() -> None:
@@ -15,6 +15,11 @@ def test_a_number_below_the_least_is_named() -> None:
 def test_what_is_not_a_whole_number_is_named(value: object) -> None:
     with pytest.raises(InputError, match=f"expected lag to be a whole number, but got {value!r}"):
         whole("lag", value, 1)
+
+
+def test_a_word_in_place_of_a_truth_value_is_named() -> None:
+    with pytest.raises(InputError, match="expected variable to be true or false, but got 'false'"):
+        flag("variable", "false")
 
 
 def test_an_unknown_choice_is_answered_with_the_nearest() -> None:

@@ -45,7 +45,7 @@ class SequenceClassifier(nn.Module):
     ) -> None:
         super().__init__()
         self.recurrent = Recurrent(cell, input_size, hidden_size, generator=generator, **options)
-        self.readout = readout(self.recurrent, output_size, generator, options)
+        self.readout = readout(self.recurrent, output_size, generator)
 
     def forward(self, x: Tensor | PackedSequence) -> Tensor:
         output, _ = self.recurrent(x)
@@ -94,7 +94,7 @@ class SequenceTagger(nn.Module):
     ) -> None:
         super().__init__()
         self.recurrent = Recurrent(cell, input_size, hidden_size, generator=generator, **options)
-        self.readout = readout(self.recurrent, output_size, generator, options)
+        self.readout = readout(self.recurrent, output_size, generator)
 
     def forward(self, x: Tensor | PackedSequence) -> Any:
         output, _ = self.recurrent(x)
@@ -103,15 +103,11 @@ class SequenceTagger(nn.Module):
         return self.readout(output)
 
 
-def readout(
-    layer: Recurrent, output_size: int, generator: Generator | None, options: dict[str, Any]
-) -> nn.Linear:
+def readout(layer: Recurrent, output_size: int, generator: Generator | None) -> nn.Linear:
     """The linear layer from a recurrent layer's outputs, beside it and in its type."""
-    linear = nn.Linear(
-        layer.output_size, output_size, device=options.get("device"), dtype=options.get("dtype")
-    )
-    bound = layer.output_size**-0.5
-    uniform_(linear.weight, bound, generator)
+    beside = next(layer.parameters())
+    linear = nn.Linear(layer.output_size, output_size, device=beside.device, dtype=beside.dtype)
+    uniform_(linear.weight, layer.output_size**-0.5, generator)
     nn.init.zeros_(linear.bias)
     return linear
 

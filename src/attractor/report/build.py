@@ -1,7 +1,6 @@
 """Put a page together: chapters of tables and figures, poured into one template."""
 
 import json
-import os
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -12,6 +11,7 @@ from markupsafe import Markup, escape
 
 from attractor.errors import InputError
 from attractor.experiments.results import Run
+from attractor.files import write_atomic
 from attractor.report.bundle import plotting_script, script_safe
 from attractor.report.chapter import chapter
 from attractor.report.numbers import plural
@@ -65,13 +65,7 @@ def write(html: str, path: Path) -> None:
             f"expected the name of a file for the report, but got the folder {path}. "
             f"Try {path / 'report.html'}."
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        partial.write_bytes(html.encode("utf-8", errors="replace"))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_atomic(path, html.encode("utf-8", errors="replace"))
 
 
 @cache

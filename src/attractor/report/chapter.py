@@ -38,7 +38,7 @@ class Chapter:
     own: tuple[list[str], list[tuple[str, list[str]]]]
     configs: list[tuple[str, str, str]]
     environment: list[tuple[str, list[tuple[str, int]]]]
-    command: str
+    commands: list[str]
 
 
 def chapter(runs: Sequence[Run]) -> Chapter:
@@ -63,7 +63,7 @@ def chapter(runs: Sequence[Run]) -> Chapter:
             for v in groups
         ],
         environment=environment(runs),
-        command=f"attractor run {shlex.quote(first.experiment)}",
+        commands=_commands(runs),
     )
 
 
@@ -85,6 +85,12 @@ def _facts(runs: Sequence[Run], groups: Sequence[Variant]) -> list[tuple[str, st
     if days:
         facts.append(("When", days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"))
     return facts
+
+
+def _commands(runs: Sequence[Run]) -> list[str]:
+    recorded = dict.fromkeys(str(run.environment.get("command") or "") for run in runs)
+    recorded.pop("", None)
+    return list(recorded) or [f"attractor run {shlex.quote(runs[0].experiment)}"]
 
 
 def _run_counts(runs: Sequence[Run]) -> str:

@@ -134,7 +134,10 @@ def _y_axis(values: Floats, share: bool, log: bool) -> dict[str, Any]:
     if share:
         axis["tickformat"] = ".0%" if high - low > 0.05 else ".1%"
     elif log:
-        axis["tickformat"] = "~g"  # or plotly would write 0.2 and 0.5 as small 2 and 5
+        # Or plotly would crowd the axis, and write 0.2 and 0.5 as small 2 and 5. With these
+        # numbers it marks 1, 2 and 5 on a short axis and powers of ten on a long one.
+        ticks = (high - low) * (2 if high - low < 2.5 else 1)
+        axis |= {"tickformat": "~g", "nticks": max(round(ticks), 2)}
     return axis
 
 

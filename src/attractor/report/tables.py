@@ -19,8 +19,8 @@ from attractor.report.figures import style
 from attractor.report.numbers import MISSING, count, duration, is_share, plain, with_interval
 
 # The strip that shows an interval, in the units of its drawing.
-STRIP_WIDTH = 150
-_STRIP_EDGE = 6
+STRIP_WIDTH = 120
+_STRIP_EDGE = 5
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def result_table(runs: Sequence[Run]) -> ResultTable:
     ends = _ends(estimates, shares[main])
     measures = [_heading(name, shares[name]) for name in metrics]
     headings = ["Rank", measures[0], "Median", *measures[1:]]
-    headings += ["Seeds", "Parameters", "Time per run", "Status"]
+    headings += ["Seeds", "Parameters", "Time", "Status"]
     best = {name: _best(rows, name) for name in metrics}
     found = []
     for row in rows:
@@ -93,7 +93,7 @@ def result_table(runs: Sequence[Run]) -> ResultTable:
             Cell(str(row.n) if row.n == total else f"{row.n} of {total}", row.n),
             Cell(count(row.parameters), row.parameters),
             Cell(duration(row.seconds), row.seconds),
-            Cell(row.status),
+            Cell(row.status.removeprefix(f"{row.n} done, ")),  # the seeds say how many
         ]
         strip = None if row.estimate is None or ends is None else _strip(row.estimate, ends)
         found.append(ResultRow(row.label, indices[row.label], tuple(cells), strip))
@@ -144,6 +144,8 @@ def environment(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, int]]]]:
     found: dict[str, dict[str, int]] = {}
     for run in runs:
         for key, value in run.environment.items():
+            if key == "command":
+                continue  # it has a section of its own
             counts = found.setdefault(key, {})
             counts[shown(value)] = counts.get(shown(value), 0) + 1
     return [(key, list(counts.items())) for key, counts in sorted(found.items())]

@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 
 from attractor.tasks.base import IGNORE, Batch
 from attractor.tasks.generated import Generated
-from attractor.tasks.options import whole
+from attractor.tasks.options import flag, whole
 
 BLANK = 0
 """The token of silence; the symbols are 1 to n, and the marker is n + 1."""
@@ -99,7 +99,7 @@ class CopyMemory(Generated):
         self.lag = whole("lag", lag, 1)
         self.symbols = whole("symbols", symbols, 2)
         self.length = whole("length", length, 1)
-        self.variable = variable
+        self.variable = flag("variable", variable)
         self.marker = symbols + 1
         self.input_size = symbols + 2
         self.output_size = symbols + 1

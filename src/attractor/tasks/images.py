@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attractor.tasks.base import Batch, Sampler, Split, Task
-from attractor.tasks.options import one_of, whole
+from attractor.tasks.options import flag, one_of, whole
 from attractor.tasks.sampler import Shuffled
 
 Order = Literal["rows", "pixels", "permuted"]
@@ -78,7 +78,7 @@ class Reading:
     ) -> None:
         one_of("order", order, get_args(Order))
         whole("permutation_seed", permutation_seed, 0)
-        self.order, self.trailing, self.white = order, trailing, white
+        self.order, self.trailing, self.white = order, flag("trailing", trailing), white
         self.input_size = width if order == "rows" else 1
         self.steps = height * width // self.input_size + trailing
         self.permutation: Tensor | None = None

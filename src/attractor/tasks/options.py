@@ -23,6 +23,20 @@ def whole(name: str, value: object, least: int) -> int:
     return value
 
 
+def flag(name: str, value: object) -> bool:
+    """The value, once it is known to be a truth value, as the word "false" in quotes is not.
+
+    Example:
+        >>> flag("variable", True)
+        True
+    """
+    if not isinstance(value, bool):
+        raise InputError(
+            f"expected {name} to be true or false, but got {value!r}. Try it without quotes."
+        )
+    return value
+
+
 def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
     """The value, once it is known to be among those allowed.
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Literal, NamedTuple
 
 from attractor.errors import InputError
-from attractor.tasks.data.disk import explained
+from attractor.files import explained
 
 LIMIT = 16 << 30
 """Bytes beyond which an archive is taken for an attempt to fill the disk."""
@@ -62,7 +62,7 @@ def extract(archive: str | Path, folder: str | Path, *, limit: int = LIMIT) -> P
             f"expected a folder that does not exist yet, but {folder} does. Delete it or choose "
             "another."
         )
-    with explained(folder):
+    with explained(folder, "--data"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         # beside the folder, so that the last move stays on one disk
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as waiting:

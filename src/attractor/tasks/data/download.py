@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from attractor.errors import InputError, RunError
+from attractor.files import explained
 from attractor.tasks.data.catalogue import File
 from attractor.tasks.data.checks import fault
-from attractor.tasks.data.disk import explained
 
 CHUNK = 1 << 16
 
@@ -85,14 +85,14 @@ def receive(file: File, address: str, part: Path, progress: Progress, timeout: f
         if response.status == http.client.PARTIAL_CONTENT:
             piece = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
             if piece is None or int(piece[1]) != have:
-                part.unlink()
+                part.unlink(missing_ok=True)
                 raise UnavailableError("sent another piece than was asked for")
         else:
             have = 0
         length = response.headers.get("Content-Length", "")
         total = file.size or (have + int(length) if length.isdecimal() else None)
         progress(file.path, have, total)
-        with explained(part), open(part, "ab" if have else "wb") as out:
+        with explained(part, "--data"), open(part, "ab" if have else "wb") as out:
             while chunk := read(response):
                 out.write(chunk)
                 have += len(chunk)

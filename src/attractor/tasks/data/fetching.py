@@ -9,6 +9,7 @@ from attractor.tasks.data.catalogue import Part, dataset
 from attractor.tasks.data.checks import fault, locate
 from attractor.tasks.data.download import Progress, download
 from attractor.tasks.data.root import data_root
+from attractor.tasks.options import whole
 
 
 def fetch(
@@ -34,6 +35,7 @@ def fetch(
         wait: seconds to wait for another fetch of the same data set to end.
     """
     published = dataset(name)
+    whole("tries", tries, 1)
     folder = data_root(root)
     parts = [part for part in published.parts.values() if not present(part, folder)]
     if not parts:

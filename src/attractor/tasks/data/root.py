@@ -19,5 +19,5 @@ def data_root(root: str | Path | None = None) -> Path:
         >>> data_root("elsewhere").name
         'elsewhere'
     """
-    chosen = root or os.environ.get(VARIABLE) or platformdirs.user_cache_path("attractor") / "data"
+    chosen = root or os.environ.get(VARIABLE) or platformdirs.user_cache_path("attractor")
     return Path(chosen).expanduser()

@@ -1,0 +1,5 @@
+"""``python -m attractor.cli`` is ``attractor``."""
+
+from attractor.cli.main import main
+
+main()

@@ -1,0 +1,193 @@
+"""What every task of the table promises."""
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import torch
+from torch import Generator, Tensor
+
+from attractor.tasks import IGNORE, TASKS, Batch, ImageTask, Split, Task
+from attractor.tasks.data import DATASETS, data_root, verify
+
+OPTIONS: dict[str, dict[str, Any]] = {"kmnist": {"source": "test"}}
+"""Options with which a task is tested, where the defaults need more than is easily had."""
+
+SPLITS: tuple[Split, ...] = get_args(Split)
+tasks = pytest.mark.parametrize("name", sorted(TASKS))
+splits = pytest.mark.parametrize("split", SPLITS)
+
+
+@cache
+def made(name: str) -> Task:
+    kind: Any = TASKS[name]
+    task: Task = kind(**OPTIONS.get(name, {}))
+    return task
+
+
+def make(name: str) -> Task:
+    """The task, or a skip when its data is not on this machine."""
+    if name in DATASETS:
+        needed = "test" if name in OPTIONS else ""
+        for status in verify(name):
+            if status.part.startswith(needed) and status.state == "missing":
+                pytest.skip(
+                    f"{name} needs {status.path}; set ATTRACTOR_DATA to a folder that has it "
+                    f"(now {data_root()}), or run `attractor data fetch {name}`"
+                )
+    return made(name)
+
+
+def seeded(seed: int = 0) -> Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def equal(one: Batch, other: Batch) -> bool:
+    return torch.equal(one.x, other.x) and torch.equal(one.y, other.y)
+
+
+def some(task: Task) -> Iterator[Batch]:
+    yield task.sampler(6, generator=seeded()).draw()
+    for split in SPLITS:
+        yield next(task.held_out(split, 6))
+
+
+@tasks
+def test_shapes_and_types(name: str) -> None:
+    task = make(name)
+    for x, y in some(task):
+        assert x.dtype == torch.float32
+        assert y.dtype == torch.int64
+        assert x.shape[1:] == (6, task.input_size)
+        assert y.shape == ((6,) if task.answers == "once" else x.shape[:2])
+        assert torch.isfinite(x).all()
+
+
+@tasks
+def test_answers_are_classes(name: str) -> None:
+    task = make(name)
+    for _, y in some(task):
+        asked = y[y != IGNORE]
+        assert len(asked) == task.weight(y) > 0
+        assert asked.min() >= 0
+        assert asked.max() < task.output_size
+
+
+@tasks
+def test_loss_and_metrics_fit_an_output(name: str) -> None:
+    task = make(name)
+    for _, y in some(task):
+        output = torch.randn(*y.shape, task.output_size, generator=seeded(), requires_grad=True)
+        loss = task.loss(output, y)
+        assert loss.ndim == 0
+        (gradient,) = torch.autograd.grad(loss, output)
+        assert gradient.abs().sum() > 0
+        metrics = task.metrics(output, y)
+        assert metrics["loss"] == loss
+        assert 0 <= metrics["accuracy"] <= 1
+
+
+@tasks
+def test_the_right_answer_has_full_accuracy(name: str) -> None:
+    task = make(name)
+    for _, y in some(task):
+        output = torch.nn.functional.one_hot(y.clamp(min=0), task.output_size).float()
+        assert task.metrics(output, y)["accuracy"] == 1
+
+
+@tasks
+def test_batches_are_decided_by_the_generator(name: str) -> None:
+    task = make(name)
+    one, same, other = (task.sampler(6, generator=seeded(seed)) for seed in (0, 0, 1))
+    for _ in range(3):
+        batch = one.draw()
+        assert equal(batch, same.draw())
+        assert not equal(batch, other.draw())
+
+
+@tasks
+def test_batches_leave_the_global_generator_alone(name: str) -> None:
+    task = make(name)
+    before = torch.get_rng_state()
+    list(some(task))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@tasks
+def test_a_sampler_goes_on_bit_by_bit(name: str) -> None:
+    task = make(name)
+    one = task.sampler(6, generator=seeded(0))
+    for _ in range(3):
+        one.draw()
+    state = {key: value.clone() for key, value in one.state_dict().items()}
+    expected = [one.draw() for _ in range(3)]
+    other = task.sampler(6, generator=seeded(1))
+    other.load_state_dict(state)
+    for batch in expected:
+        assert equal(batch, other.draw())
+
+
+@tasks
+def test_a_batch_is_followed_by_another(name: str) -> None:
+    sampler = make(name).sampler(6, generator=seeded())
+    batches = [sampler.draw() for _ in range(4)]
+    assert not any(equal(one, other) for one, other in pairwise(batches))
+
+
+@tasks
+@splits
+def test_held_out_batches_are_always_the_same(name: str, split: Split) -> None:
+    task = make(name)
+    first, second = task.held_out(split, 50), task.held_out(split, 50)
+    for _ in range(3):
+        assert equal(next(first), next(second))
+
+
+@tasks
+@splits
+def test_held_out_sequences_do_not_depend_on_the_batch_size(name: str, split: Split) -> None:
+    task = make(name)
+    whole = next(task.held_out(split, 60))
+    parts = task.held_out(split, 20)
+    pieces = [next(parts) for _ in range(3)]
+    assert torch.equal(whole.x, torch.cat([piece.x for piece in pieces], 1))
+    assert torch.equal(whole.y, torch.cat([piece.y for piece in pieces], -1))
+
+
+def rows(batches: Iterator[Batch]) -> set[bytes]:
+    return {
+        sequence.tobytes()
+        for batch in batches
+        for sequence in np.ascontiguousarray(batch.x.transpose(0, 1).numpy())
+    }
+
+
+@tasks
+def test_valid_and_test_share_no_sequence(name: str) -> None:
+    task = make(name)
+    valid, test = (rows(task.held_out(split, 500)) for split in SPLITS)
+    assert valid
+    assert test
+    assert not valid & test
+
+
+def images(x: Tensor) -> set[bytes]:
+    return {image.tobytes() for image in x.numpy()}
+
+
+@pytest.mark.parametrize("name", [n for n, kind in TASKS.items() if issubclass(kind, ImageTask)])
+def test_no_image_is_in_two_splits(name: str) -> None:
+    task = make(name)
+    assert isinstance(task, ImageTask)
+    train, valid, test = (images(part.x) for part in task.splits)
+    assert not train & valid
+    assert not train & test
+    assert not valid & test
+
+
+@tasks
+def test_a_task_names_its_paper(name: str) -> None:
+    assert TASKS[name].reference

@@ -1,0 +1,127 @@
+"""Configuration: what is read, changed, refused, and how the refusal sounds."""
+
+from pathlib import Path
+
+import pytest
+
+from attractor.errors import InputError
+from attractor.experiments.config import VERSION, RunConfig, changed, read, read_toml, validated
+from attractor.experiments.table import EXPERIMENTS, load
+from experiments.helpers import TINY, tiny
+
+
+def test_runs_are_every_model_from_every_seed() -> None:
+    name, experiment = load(str(TINY))
+    runs = experiment.runs(name)
+    assert [(run.label, run.seed) for run in runs] == [
+        ("GRU", 0),
+        ("LSTM", 0),
+        ("GRU", 1),
+        ("LSTM", 1),
+    ]
+    assert len({run.id for run in runs}) == 4
+
+
+def test_a_run_is_written_and_read_back_the_same() -> None:
+    import tomllib
+
+    run = tiny("model.t_max=9", label="LSTM")
+    again = validated(RunConfig, tomllib.loads(run.to_toml()), "config.toml")
+    assert again == run
+    assert again.id == run.id
+
+
+def test_the_id_follows_what_decides_the_numbers_only() -> None:
+    assert tiny("title='Another'").id == tiny().id
+    for change in ("train.lr=0.02", "model.hidden_size=7", "task.order=pixels", "train.threads=2"):
+        assert tiny(change).id != tiny().id
+
+
+def test_changes_reach_every_model() -> None:
+    name, experiment = load(str(TINY), ["model.hidden_size=9", "seeds=[4]"])
+    assert [run.model.hidden_size for run in experiment.runs(name)] == [9, 9]
+    assert experiment.seeds == [4]
+
+
+def test_values_of_changes_are_toml_or_else_text() -> None:
+    content = changed(
+        {}, ["a.b=1", "a.c=1e-3", "a.d=true", "a.e=[1, 2]", "a.f=cuda:0", "a.g='x=y'"]
+    )
+    assert content == {"a": {"b": 1, "c": 1e-3, "d": True, "e": [1, 2], "f": "cuda:0", "g": "x=y"}}
+
+
+def test_a_model_can_train_differently() -> None:
+    content = read_toml(TINY)
+    content["model"][0]["train"] = {"lr": 0.5}
+    from attractor.experiments.config import ExperimentConfig
+
+    experiment = validated(ExperimentConfig, content, "file")
+    assert [run.train.lr for run in experiment.runs("x")][:2] == [0.5, 0.01]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            ["train.stepz=3"],
+            "known key in tiny.toml .* 'train.stepz'. Did you mean 'train.steps'",
+        ),
+        (["trian.steps=3"], "known key in tiny.toml .* got 'trian'. Did you mean 'train'"),
+        (["train.steps=-3"], "valid 'train.steps' .*greater than or equal to 1.* but got -3"),
+        (["train.lr=fast"], "valid 'train.lr' in tiny.toml .* but got 'fast'"),
+        (["model.hidden_size=0"], "valid 'model.0.hidden_size' .* but got 0"),
+        (["train.optimiser=adm"], "valid 'train.optimiser' .*'adam', 'amsgrad'.* but got 'adm'"),
+        (["train.steps"], "a change as a.b=value, but got 'train.steps'"),
+        (["title.x=3"], "a value inside a table"),
+    ],
+)
+def test_mistakes_in_changes(changes: list[str], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        read(TINY, changes)
+
+
+def test_toml_syntax_error(tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text("title = no quotes")
+    with pytest.raises(InputError, match="to be TOML, but got a syntax error: .*line 1"):
+        read(path)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="configuration file at .* but got: No such file"):
+        read(tmp_path / "none.toml")
+
+
+def test_missing_value(tmp_path: Path) -> None:
+    path = tmp_path / "short.toml"
+    path.write_text("title = 'x'")
+    with pytest.raises(InputError, match="a value for 'budget' in short.toml, but there is none"):
+        read(path)
+
+
+def test_newer_version(tmp_path: Path) -> None:
+    path = tmp_path / "future.toml"
+    path.write_text(f"version = {VERSION + 1}\nsomething_new = 3")
+    with pytest.raises(InputError, match="version 1 or older, but it is of version 2. Try"):
+        read(path)
+
+
+def test_unknown_experiment_and_model() -> None:
+    with pytest.raises(InputError, match="known experiment .* got 'dmeo'. Did you mean 'demo'"):
+        load("dmeo")
+    name, experiment = load(str(TINY))
+    with pytest.raises(InputError, match="known model of this experiment .* got 'GRUU'"):
+        experiment.runs(name, ["GRUU"])
+
+
+def test_labels_must_differ() -> None:
+    name, experiment = load(str(TINY), ["model.label=same"])
+    with pytest.raises(InputError, match="its own label"):
+        experiment.runs(name)
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_every_experiment_of_the_table_can_be_read(name: str) -> None:
+    _, experiment = load(name)
+    assert experiment.runs(name)
+    assert experiment.description

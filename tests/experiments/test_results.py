@@ -1,0 +1,211 @@
+"""Reading run folders, and what their numbers add up to, against hand-worked values."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tomli_w
+
+from attractor.errors import InputError
+from attractor.experiments.results import (
+    curve,
+    estimate,
+    higher_is_better,
+    load_runs,
+    main_metric,
+    summary,
+    variants,
+)
+
+Row = dict[str, Any]
+
+
+def save(
+    root: Path,
+    label: str = "LSTM",
+    seed: int = 0,
+    *,
+    rows: list[Row] | None = None,
+    done: Row | None = None,
+    failed: Row | None = None,
+    **config: Any,
+) -> Path:
+    full = {"experiment": "copy", "budget": "quick", "label": label, "seed": seed}
+    full |= {"model": {"cell": label.lower()}, "train": {"lr": 0.1}} | config
+    folder = root / full["experiment"] / f"{label}-{seed}-{len(list(root.rglob('config.toml')))}"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text(tomli_w.dumps(full))
+    if rows is not None:
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name, found in (("done", done), ("failed", failed)):
+        if found is not None:
+            (folder / f"{name}.json").write_text(json.dumps(found))
+    return folder
+
+
+def valid(*losses: float) -> list[Row]:
+    return [{"step": 10 * i, "split": "valid", "loss": x} for i, x in enumerate(losses, 1)]
+
+
+def ended(accuracy: float, seconds: float = 1.0) -> Row:
+    return {"seconds": seconds, "parameters": 12, "test": {"accuracy": accuracy, "loss": 0.5}}
+
+
+def test_a_run_is_found_from_its_folder_its_experiment_and_the_root(tmp_path: Path) -> None:
+    folders = [save(tmp_path, seed=seed) for seed in (1, 0)]
+    for paths in ([tmp_path], [tmp_path / "copy"], folders, [*folders, tmp_path]):
+        assert [run.seed for run in load_runs(paths)] == [0, 1]
+
+
+def test_the_status_says_how_a_run_ended(tmp_path: Path) -> None:
+    save(tmp_path, seed=0, done=ended(0.9))
+    save(tmp_path, seed=1, failed={"step": 3, "reason": "NaN"})
+    save(tmp_path, seed=2)
+    save(tmp_path, seed=3, failed={"step": 3, "reason": "NaN"}, done=ended(0.9))
+    runs = load_runs([tmp_path])
+    assert [run.status for run in runs] == ["done", "failed", "unfinished", "done"]
+    assert runs[1].outcome["reason"] == "NaN"
+
+
+@pytest.mark.parametrize("half", ['{"step": 30, "spl', '{"step": 30}', "\xff"])
+def test_a_last_line_that_is_still_being_written_is_left_out(tmp_path: Path, half: str) -> None:
+    folder = save(tmp_path, rows=valid(2.0, 1.0))
+    with (folder / "metrics.jsonl").open("a", encoding="latin-1") as file:
+        file.write(half)
+    (run,) = load_runs([folder])
+    assert run.series("valid", "loss") == {10: 2.0, 20: 1.0}
+
+
+def test_a_step_written_again_counts_once_and_nan_not_at_all(tmp_path: Path) -> None:
+    folder = save(tmp_path, rows=[*valid(3.0, 2.0, float("nan")), *valid(4.0)])
+    (run,) = load_runs([folder])
+    assert run.series("valid", "loss") == {10: 4.0, 20: 2.0}
+
+
+def test_interval_by_hand() -> None:
+    found = estimate([1.0, 2.0, 6.0])
+    # The t distribution with two degrees of freedom has its 97.5% point at 4.30265; s = sqrt(7).
+    assert found.half_width == pytest.approx(4.30265 * 7**0.5 / 3**0.5, rel=1e-5)
+    assert (found.mean, found.median, found.n) == (3.0, 2.0, 3)
+    assert estimate([1.0]).half_width is None
+
+
+def test_a_curve_agrees_with_the_interval_of_its_values(tmp_path: Path) -> None:
+    for seed, values in enumerate([(1.0, 5.0), (2.0, 5.0), (6.0, 5.0)]):
+        save(tmp_path, seed=seed, rows=valid(*values), done=ended(0.9))
+    (line,) = curve(load_runs([tmp_path]), "valid", "loss").lines
+    half = estimate([1.0, 2.0, 6.0]).half_width
+    assert half is not None
+    assert line.steps.tolist() == [10, 20]
+    np.testing.assert_allclose(line.mean, [3.0, 5.0])
+    np.testing.assert_allclose(line.low, [3.0 - half, 5.0])
+    np.testing.assert_allclose(line.high, [3.0 + half, 5.0])
+
+
+def test_failed_runs_are_out_of_the_mean_and_unfinished_ones_in_as_far_as_they_came(
+    tmp_path: Path,
+) -> None:
+    save(tmp_path, seed=0, rows=valid(1.0, 1.0), done=ended(0.9))
+    save(tmp_path, seed=1, rows=valid(3.0))
+    save(tmp_path, seed=2, rows=valid(100.0, 100.0), failed={"step": 20, "reason": "NaN"})
+    runs = load_runs([tmp_path])
+    (line,) = curve(runs, "valid", "loss").lines
+    assert line.n.tolist() == [2, 1]
+    assert line.mean.tolist() == [2.0, 1.0]
+    assert np.isnan(line.low[1])
+    (row,) = summary(runs)
+    assert (row.n, row.failed, row.unfinished) == (1, 1, 1)
+    assert row.status == "1 done, 1 failed, 1 unfinished"
+
+
+def test_a_measure_nobody_has_gives_no_lines(tmp_path: Path) -> None:
+    save(tmp_path, rows=valid(1.0))
+    assert curve(load_runs([tmp_path]), "valid", "perplexity").lines == ()
+
+
+def test_the_summary_ranks_and_states_seeds_and_budget(tmp_path: Path) -> None:
+    for seed, accuracy in enumerate([0.8, 0.9]):
+        save(tmp_path, "LSTM", seed, done=ended(accuracy, seconds=10.0 + seed))
+    save(tmp_path, "NRU", 0, done=ended(0.95))
+    save(tmp_path, "GRU", 0)
+    best, second, last = summary(load_runs([tmp_path]))
+    assert [row.label for row in (best, second, last)] == ["NRU", "LSTM", "GRU"]
+    assert [row.rank for row in (best, second, last)] == [1, 2, None]
+    assert (second.n, second.budget, second.parameters, second.seconds) == (2, "quick", 12, 10.5)
+    assert second.estimate is not None
+    assert second.estimate.median == pytest.approx(0.85)
+    assert second.estimate.half_width == pytest.approx(12.7062 * 0.05, rel=1e-5)
+    assert last.estimate is None
+    assert last.status == "unfinished"
+
+
+def test_equal_means_share_a_rank(tmp_path: Path) -> None:
+    for label in ("A", "B"):
+        save(tmp_path, label, done=ended(0.9))
+    save(tmp_path, "C", done=ended(0.8))
+    assert [row.rank for row in summary(load_runs([tmp_path]))] == [1, 1, 3]
+
+
+def test_without_an_accuracy_the_lowest_loss_is_best(tmp_path: Path) -> None:
+    save(tmp_path, "A", done={"test": {"loss": 2.0}})
+    save(tmp_path, "B", done={"test": {"loss": 1.0}})
+    runs = load_runs([tmp_path])
+    assert main_metric(runs) == "loss"
+    assert [row.label for row in summary(runs)] == ["B", "A"]
+
+
+def test_the_direction_of_a_measure() -> None:
+    assert higher_is_better("average_accuracy")
+    assert not higher_is_better("perplexity")
+
+
+def test_experiments_budgets_and_settings_are_never_averaged_together(tmp_path: Path) -> None:
+    save(tmp_path, seed=0)
+    save(tmp_path, seed=1, train={"lr": 0.2})
+    save(tmp_path, seed=2, budget="full")
+    save(tmp_path, seed=3, experiment="adding")
+    found = [(v.experiment, v.budget, v.label) for v in variants(load_runs([tmp_path]))]
+    assert found == [
+        ("adding", "quick", "LSTM"),
+        ("copy", "full", "LSTM"),
+        ("copy", "quick", "LSTM (train.lr=0.1)"),
+        ("copy", "quick", "LSTM (train.lr=0.2)"),
+    ]
+
+
+def test_two_runs_of_one_seed_are_refused(tmp_path: Path) -> None:
+    save(tmp_path, seed=4)
+    save(tmp_path, seed=4)
+    with pytest.raises(InputError, match="one run of 'LSTM' per seed, but got two for seed 4"):
+        variants(load_runs([tmp_path]))
+
+
+def test_a_path_without_runs_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"expected a folder with runs at .*none, but got nothing"):
+        load_runs([tmp_path / "none"])
+    with pytest.raises(InputError, match=r"expected a config.toml in or below .*, but got none"):
+        load_runs([tmp_path])
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="but got a file there"):
+        load_runs([tmp_path / "file"])
+    with pytest.raises(InputError, match="at least one folder"):
+        load_runs([])
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("config.toml", "label = ", r"config.toml to be TOML, but got text that is not"),
+        ("config.toml", "label = 3", r"'experiment' in .*config.toml to be str, but got None"),
+        ("done.json", '{"seconds": ', r"done.json to be JSON, but got text that is not"),
+        ("environment.json", "[1]", r"environment.json to hold an object, but got list"),
+        ("metrics.jsonl", "3\n{}\n", r"line 1 of .*metrics.jsonl to be a JSON object .* got b'3'"),
+    ],
+)
+def test_a_corrupt_file_is_named(tmp_path: Path, file: str, text: str, message: str) -> None:
+    folder = save(tmp_path)
+    (folder / file).write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_runs([folder])

@@ -1,0 +1,153 @@
+"""A run that is killed at any moment goes on, and ends with the same numbers, bit for bit."""
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from attractor.experiments import checkpoint
+from attractor.experiments.folder import run_folder
+from attractor.experiments.train import StoppedError, train
+from attractor.files import write_atomic
+from experiments.helpers import TINY, attractor, called, numbers, tiny
+
+KILLS = 24
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run as it is when nothing happens to it."""
+    out = tmp_path_factory.mktemp("unbroken")
+    train(tiny(), out)
+    return run_folder(out, tiny())
+
+
+@pytest.mark.timeout(600)
+def test_kill_9_at_random_moments(unbroken: Path, tmp_path: Path) -> None:
+    """Kill points are spread over start-up, training, checkpoints and the end, in real processes.
+
+    Each process is killed a random while after its run folder shows life, so that hits fall
+    inside training and not only into the import of torch.
+    """
+    config = tiny()
+    folder = run_folder(tmp_path, config)
+    rng = random.Random(0)
+    kills, in_training, after_checkpoint = 0, 0, 0
+    while kills < KILLS:
+        process = attractor("run", TINY, "--only", "GRU", "--seed", "0", "--out", tmp_path, "-q")
+        metrics = folder / "metrics.jsonl"
+        before = metrics.stat().st_size if metrics.exists() else 0
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            if rng.random() < 0.003 or (metrics.exists() and metrics.stat().st_size != before):
+                break
+            time.sleep(0.02)
+        time.sleep(rng.random() * 0.15)
+        ended = process.poll() is not None
+        if not ended:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if ended:
+            # it got to its end: start over, to have something to kill
+            assert numbers(folder) == numbers(unbroken)
+            for path in folder.iterdir():
+                path.unlink()
+        else:
+            kills += 1
+            in_training += metrics.exists() and metrics.stat().st_size != before
+            after_checkpoint += (folder / checkpoint.CURRENT).exists()
+            for path in folder.glob("checkpoint*.safetensors") if folder.exists() else ():
+                assert checkpoint._read(path) is not None, "a half-written checkpoint"
+    assert in_training >= KILLS / 3, f"only {in_training} of {kills} kills fell into training"
+    assert after_checkpoint >= KILLS / 3, f"only {after_checkpoint} kills fell behind a checkpoint"
+    final = called("run", TINY, "--only", "GRU", "--seed", "0", "--out", tmp_path, "-q")
+    assert final.returncode == 0, final.stderr
+    assert numbers(folder) == numbers(unbroken)
+    left = {path.name for path in folder.iterdir()}
+    expected = {path.name for path in unbroken.iterdir()}
+    assert {name for name in left if not name.startswith(".")} == {
+        name for name in expected if not name.startswith(".")
+    }
+
+
+def test_stopped_after_every_single_step(unbroken: Path, tmp_path: Path) -> None:
+    stops = 0
+    while True:
+        try:
+            train(tiny(), tmp_path, stop=lambda: True)
+        except StoppedError:
+            stops += 1
+            continue
+        break
+    assert stops == 60
+    assert numbers(run_folder(tmp_path, tiny())) == numbers(unbroken)
+
+
+@pytest.mark.parametrize("how", ["cut", "flipped", "emptied", "both"])
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(
+    how: str, unbroken: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    countdown = iter(range(30))
+    with pytest.raises(StoppedError):
+        train(tiny(), tmp_path, stop=lambda: next(countdown) == 29)
+    folder = run_folder(tmp_path, tiny())
+    path = folder / checkpoint.CURRENT
+    content = path.read_bytes()
+    if how == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif how == "emptied":
+        path.write_bytes(b"")
+    else:
+        path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+    if how == "both":
+        (folder / checkpoint.PREVIOUS).write_bytes(b"nonsense")
+    steps: list[int] = []
+    train(tiny(), tmp_path, stop=lambda: bool(steps.append(1)))  # type: ignore[func-returns-value]
+    assert "is damaged; going back to the checkpoint before it" in caplog.text
+    assert len(steps) == (60 if how == "both" else 60 - 28)
+    assert numbers(folder) == numbers(unbroken)
+
+
+def test_lost_metrics_are_made_again(unbroken: Path, tmp_path: Path) -> None:
+    countdown = iter(range(30))
+    with pytest.raises(StoppedError):
+        train(tiny(), tmp_path, stop=lambda: next(countdown) == 29)
+    folder = run_folder(tmp_path, tiny())
+    (folder / "metrics.jsonl").write_bytes(b'{"step": 1, "split": "tr')
+    train(tiny(), tmp_path)
+    assert numbers(folder) == numbers(unbroken)
+
+
+def test_a_finished_run_is_left_alone_unless_forced(unbroken: Path, tmp_path: Path) -> None:
+    train(tiny(), tmp_path)
+    folder = run_folder(tmp_path, tiny())
+    before = (folder / "done.json").stat().st_mtime_ns
+    train(tiny(), tmp_path)
+    assert (folder / "done.json").stat().st_mtime_ns == before
+    train(tiny(), tmp_path, force=True)
+    assert (folder / "done.json").stat().st_mtime_ns != before
+    assert numbers(folder) == numbers(unbroken)
+
+
+def test_each_seed_and_model_has_its_own_numbers(unbroken: Path, tmp_path: Path) -> None:
+    train(tiny(seed=1), tmp_path)
+    assert numbers(run_folder(tmp_path, tiny(seed=1)))[0] != numbers(unbroken)[0]
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    write_atomic(path, "old")
+
+    def replace(*_: object) -> None:
+        raise RuntimeError("killed here")
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(RuntimeError):
+        write_atomic(path, "new")
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]

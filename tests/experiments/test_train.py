@@ -1,0 +1,144 @@
+"""The training loop: it learns, it says when it cannot, and others keep out."""
+
+import errno
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from filelock import FileLock
+
+from attractor.errors import InputError, RunError
+from attractor.experiments import checkpoint, folder
+from attractor.experiments.build import build, build_device
+from attractor.experiments.folder import BusyError, run_folder
+from attractor.experiments.train import StoppedError, gradient_norm, train
+from experiments.helpers import tiny
+
+
+def rows(where: Path, split: str) -> list[dict[str, float]]:
+    lines = (where / "metrics.jsonl").read_text().splitlines()
+    return [row for row in map(json.loads, lines) if row["split"] == split]
+
+
+def test_it_learns(tmp_path: Path) -> None:
+    config = tiny("train.steps=150", "train.batch_size=32", label="LSTM")
+    train(config, tmp_path)
+    where = run_folder(tmp_path, config)
+    done = json.loads((where / "done.json").read_text())
+    assert done["test"]["accuracy"] > 0.5
+    assert done["test"]["loss"] < rows(where, "train")[0]["loss"]
+    assert [row["step"] for row in rows(where, "valid")] == [20, 40, 60, 80, 100, 120, 140]
+    assert done["parameters"] == sum(p.numel() for p in build(config).model.parameters())
+
+
+def test_it_stops_when_solved(tmp_path: Path) -> None:
+    config = tiny("train.stop_below=100")
+    train(config, tmp_path)
+    done = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
+    assert done["solved"]
+    assert done["steps"] == 20
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
+    config = tiny("train.lr=3e38", "train.optimiser=sgd", "train.checkpoint_every=1")
+    with pytest.raises(RunError) as caught:
+        train(config, tmp_path)
+    text = str(caught.value)
+    assert "GRU, seed 0: the loss became" in text
+    assert "gradient norm" in text
+    assert "The last good checkpoint is kept. Try a smaller train.lr than 3e+38" in text
+    where = run_folder(tmp_path, config)
+    failed = json.loads((where / "failed.json").read_text())
+    saved = next(checkpoint.candidates(where))
+    assert saved.values["step"] == failed["step"] - 1
+    assert not (where / "done.json").exists()
+
+
+def test_a_run_that_another_process_has(tmp_path: Path) -> None:
+    config = tiny()
+    where = run_folder(tmp_path, config)
+    where.mkdir(parents=True)
+    with FileLock(where / ".lock"), pytest.raises(BusyError, match="is running in another process"):
+        train(config, tmp_path)
+
+
+def test_a_full_disk_keeps_what_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny()
+    countdown = iter(range(20))
+    with pytest.raises(StoppedError):
+        train(config, tmp_path, stop=lambda: next(countdown) == 19)
+    real = os.fsync
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="the disk is full. Free some space and run the same"):
+        train(config, tmp_path)
+    monkeypatch.setattr(os, "fsync", real)
+    assert next(checkpoint.candidates(run_folder(tmp_path, config))).values["step"] == 20
+    train(config, tmp_path)
+    assert (run_folder(tmp_path, config) / "done.json").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_really_full_disk(tmp_path: Path) -> None:
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", tmp_path], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("this machine does not let a test mount a small disk")
+    try:
+        with pytest.raises(InputError, match="the disk is full"):
+            train(tiny("model.hidden_size=40"), tmp_path)
+        left = [path.name for path in run_folder(tmp_path, tiny("model.hidden_size=40")).iterdir()]
+        assert not [name for name in left if name.startswith(".") and name != ".lock"]
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "tiny").write_text("a file where a folder should be")
+    with pytest.raises(InputError, match="expected to be able to write .* Try another folder"):
+        train(tiny(), tmp_path)
+
+
+def test_unknown_names_and_options(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="known cell .* Did you mean 'gru'"):
+        train(tiny("model.cell=grru"), tmp_path)
+    with pytest.raises(InputError, match="known task .* Did you mean 'digits'"):
+        train(tiny("task.name=digit"), tmp_path)
+    with pytest.raises(InputError, match="option of the task digits .* Did you mean 'order'"):
+        train(tiny("task.ordre=rows"), tmp_path)
+    with pytest.raises(InputError, match="option of GRUCell .* Did you mean 'reset'"):
+        train(tiny("model.resett=after"), tmp_path)
+    with pytest.raises(InputError, match="a device that torch can use here, but got 'cuda:99'"):
+        build_device("cuda:99")
+
+
+def test_gradient_norm_clips() -> None:
+    model = torch.nn.Linear(2, 1, bias=False)
+    model.weight.grad = torch.tensor([[3.0, 4.0]])
+    assert gradient_norm(model, None) == 5
+    assert gradient_norm(model, 1.0) == 5
+    torch.testing.assert_close(model.weight.grad, torch.tensor([[0.6, 0.8]]))
+
+
+def test_weights_do_not_depend_on_the_order_of_draws() -> None:
+    one, other = build(tiny()), build(tiny("train.batch_size=16"))
+    torch.testing.assert_close(dict(one.model.state_dict()), dict(other.model.state_dict()))
+
+
+def test_log_cuts_what_came_after_the_checkpoint(tmp_path: Path) -> None:
+    log = folder.Log(tmp_path)
+    log.add(step=1)
+    position = log.position
+    log.add(step=2)
+    log.close()
+    log = folder.Log(tmp_path, position)
+    log.add(step=3)
+    log.close()
+    assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1}\n{"step": 3}\n'

@@ -1,0 +1,163 @@
+"""The page in a real browser: it draws, sorts, darkens, shrinks and prints."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attractor.experiments.results import load_runs
+from attractor.report import build, write
+
+pytestmark = pytest.mark.browser
+
+LONG = "a label that is much longer than anybody should make one, <script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def address(runs_root: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write(build(load_runs([runs_root])), path)
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def visit(browser: Any) -> Any:
+    """Opens an address and keeps what the page says and asks for, which must be nothing."""
+
+    def open_page(address: str, **options: Any) -> Any:
+        page = browser.new_page(**options)
+        page.complaints = []
+        page.requests = []
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.goto(address)
+        return page
+
+    return open_page
+
+
+@pytest.fixture(scope="module")
+def shared_page(visit: Any, address: str) -> Iterator[Any]:
+    page = visit(address, viewport={"width": 1280, "height": 900})
+    yield page
+    page.close()
+
+
+def column(page: Any, number: int) -> list[str]:
+    cells = page.locator(f".results tbody tr > :nth-child({number})")
+    return [text.strip() for text in cells.all_text_contents()]
+
+
+def overflow(page: Any) -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+
+def test_it_opens_in_silence_and_alone(shared_page: Any, address: str) -> None:
+    assert shared_page.complaints == []
+    assert shared_page.requests == [address]
+
+
+def test_every_figure_has_curves_with_a_size(shared_page: Any) -> None:
+    plots = shared_page.locator(".plot")
+    assert plots.count() == 4
+    for index in range(4):
+        lines = plots.nth(index).locator(".scatterlayer path.js-line")
+        boxes = [line.bounding_box() for line in lines.all()]
+        drawn = [box for box in boxes if box and box["width"] > 100 and box["height"] > 30]
+        assert len(drawn) >= 3
+
+
+def test_only_harmless_buttons_are_on_the_figures(shared_page: Any) -> None:
+    labels = shared_page.locator(".modebar-btn").evaluate_all(
+        "buttons => buttons.map(b => b.getAttribute('aria-label') || b.dataset.title)"
+    )
+    assert len(labels) == 16
+    assert set(labels) == {"Download plot as a PNG", "Zoom", "Pan", "Reset axes"}
+
+
+def test_the_table_sorts_both_ways_by_click_and_by_key(shared_page: Any) -> None:
+    heading = shared_page.locator(".results th", has_text="Test accuracy")
+    heading.locator("button").click()
+    assert column(shared_page, 2) == ["LSTM", "GRU", "NRU"]
+    assert heading.get_attribute("aria-sort") == "ascending"
+    heading.locator("button").press("Enter")
+    assert column(shared_page, 2) == ["NRU", "GRU", "LSTM"]
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert shared_page.locator(".results [aria-sort]").count() == 1
+
+
+def test_seeds_and_variants_come_and_go(shared_page: Any) -> None:
+    lines = shared_page.locator(".plot").first.locator(".scatterlayer .trace")
+    before = lines.count()
+    shared_page.locator("[data-seeds]").check()
+    assert lines.count() == before + 9
+    shared_page.locator("[data-seeds]").uncheck()
+    shared_page.locator("[data-variant='0']").uncheck()
+    assert lines.count() < before
+    shared_page.locator("[data-variant='0']").check()
+    assert lines.count() == before
+
+
+def test_the_toggle_darkens_the_page_and_its_figures(shared_page: Any) -> None:
+    look = """() => [
+        getComputedStyle(document.body).backgroundColor,
+        getComputedStyle(document.querySelector(".xtick text")).fill,
+        document.querySelector(".plot").layout.hoverlabel.bgcolor,
+    ]"""
+    light = shared_page.evaluate(look)
+    shared_page.locator("#theme").click()
+    dark = shared_page.evaluate(look)
+    assert all(before != after for before, after in zip(light, dark, strict=True))
+    assert shared_page.locator("#theme").get_attribute("aria-pressed") == "true"
+    shared_page.locator("#theme").click()
+    assert shared_page.evaluate(look) == light
+
+
+def test_it_follows_the_scheme_of_the_system(visit: Any, address: str) -> None:
+    page = visit(address, color_scheme="dark")
+    background = "getComputedStyle(document.body).backgroundColor"
+    ticks = "getComputedStyle(document.querySelector('.xtick text')).fill"
+    dark = page.evaluate(f"[{background}, {ticks}]")
+    page.emulate_media(color_scheme="light")
+    light = page.evaluate(f"[{background}, {ticks}]")
+    assert dark[0] != light[0]
+    assert dark[1] != light[1]
+    page.close()
+
+
+def test_a_phone_needs_no_sideways_scrolling(visit: Any, tmp_path: Path, write_run: Any) -> None:
+    for label in ("LSTM", LONG):
+        write_run(tmp_path / "runs", label, config={"title": "Unbreakable" * 9})
+    write(build(load_runs([tmp_path / "runs"])), tmp_path / "report.html")
+    address = (tmp_path / "report.html").as_uri()
+    page = visit(address, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    assert overflow(page) <= 0
+    page.locator("details").last.locator("summary").click()
+    assert overflow(page) <= 0
+    widths = page.locator(".plot svg.main-svg").evaluate_all("all => all.map(s => s.clientWidth)")
+    assert 300 < max(widths) <= 390
+    assert page.complaints == []
+    assert "<script>alert(1)</script>" in page.locator(".keys").text_content()
+    page.close()
+
+
+def test_print_is_light_whole_and_without_buttons(visit: Any, address: str) -> None:
+    page = visit(address, viewport={"width": 688, "height": 1000}, color_scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert not page.locator("#theme").is_visible()
+    assert not page.locator(".keys input").first.is_visible()
+    assert page.locator(".keys label").first.is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert overflow(page) <= 0
+    right = page.locator(".plot svg.main-svg").evaluate_all(
+        "all => Math.max(...all.map(s => s.getBoundingClientRect().right))"
+    )
+    assert right <= 688
+    assert page.locator(".plot").first.evaluate(
+        "p => p.layout.font.color === getComputedStyle(p).color"
+    )
+    page.emulate_media(media="screen", color_scheme="dark")
+    assert page.locator("#theme").is_visible()
+    page.close()

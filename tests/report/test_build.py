@@ -1,0 +1,163 @@
+"""The page as text: what it says, what it must never hold."""
+
+import json
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attractor.errors import InputError
+from attractor.experiments.results import load_runs
+from attractor.report import build, write
+from attractor.report.bundle import plotting_script, script_safe
+
+EVIL = "</script><script>alert('x')</script>"
+
+
+class Page(HTMLParser):
+    """Collects the text outside scripts and styles, and the names of all elements."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self.feed(html)
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self.tags[-1:] not in (["script"], ["style"]):
+            self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def html(runs_root: Path) -> str:
+    return build(load_runs([runs_root]))
+
+
+def test_the_page_says_what_was_run_and_how_it_went(html: str) -> None:
+    text = Page(html).text
+    for words in (
+        "Copying a sequence after a long wait",
+        "Ten symbols must be remembered",
+        "9 (7 done, 1 failed, 1 unfinished)",
+        "Quick budget: these runs are much shorter",
+        "1 run failed and was left out of all means",
+        "1 run is not finished: in the curves as far as it came",
+        "the loss became NaN",
+        "What differs",
+        "model.cell",
+        "What all runs share",
+        'experiment = "copy-memory"',
+        "2.13.0",
+        "attractor run copy-memory",
+    ):
+        assert words in text
+    assert html.count('aria-sort="ascending"><button') == 1
+
+
+def test_the_same_runs_give_the_same_bytes(html: str, runs_root: Path) -> None:
+    folders = sorted((runs_root / "copy-memory").iterdir(), reverse=True)
+    assert build(load_runs(folders)) == html
+
+
+def test_no_address_is_in_the_file(tmp_path: Path, write_run: Any) -> None:
+    address = "https://example.org/a?b=1&c=2"
+    write_run(tmp_path, f"at {address}", config={"description": f"See {address}."})
+    html = build(load_runs([tmp_path]))
+    assert set(re.findall(r"https?://[^/\"'\s]*", html)) == {"http://www.w3.org"}
+    assert not re.findall(r"(?:src|href)=[\"']?(?!data:|#)[\w/.]", html.split("<script")[0])
+    assert address in Page(html).text
+
+
+def test_the_plotting_library_is_there_once_and_keeps_its_licence(html: str) -> None:
+    assert html.count(plotting_script()) == 1
+    assert "Licensed under the MIT license" in html
+    assert plotting_script() is plotting_script()
+
+
+def test_what_comes_from_files_is_escaped(tmp_path: Path, write_run: Any) -> None:
+    harmless = Page(build(load_runs([write_run(tmp_path / "a")])))
+    config = {key: f"{key} {EVIL}" for key in ("title", "description", "budget")}
+    config |= {"task": {"name": EVIL}}
+    folder = write_run(tmp_path / "b", EVIL, config=config)
+    html = build(load_runs([folder]))
+    page = Page(html)
+    # One notice less, because the budget is not the quick one any more.
+    assert [t for t in page.tags if t == "script"] == [t for t in harmless.tags if t == "script"]
+    assert "<script>alert" not in html
+    assert f"title {EVIL}" in page.text
+    assert EVIL in page.text
+
+
+def test_the_data_block_holds_labels_unharmed(tmp_path: Path, write_run: Any) -> None:
+    html = build(load_runs([write_run(tmp_path, EVIL)]))
+    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', html)
+    assert found is not None
+    assert "<" not in found[1]
+    figures = json.loads(found[1])
+    names = {trace["name"] for figure in figures for trace in figure["data"]}
+    assert EVIL.replace("<", "&lt;").replace(">", "&gt;") in names
+
+
+def test_scripts_cannot_be_ended_from_inside() -> None:
+    assert script_safe('"</script><!--"') == r'"<\/script><\!--"'
+
+
+def test_several_experiments_get_a_chapter_each(tmp_path: Path, write_run: Any) -> None:
+    write_run(tmp_path, "LSTM")
+    write_run(tmp_path, "GRU", config={"experiment": "adding", "title": "Adding"})
+    write_run(tmp_path, "NRU", config={"budget": "full"})
+    html = build(load_runs([tmp_path]))
+    assert html.count('<article class="chapter"') == 3
+    assert "<title>3 experiments</title>" in html
+    assert "<h1>Memory</h1>" in build(load_runs([tmp_path]), title="Memory")
+
+
+def test_a_full_and_finished_experiment_has_no_warning(tmp_path: Path, write_run: Any) -> None:
+    for seed in range(2):
+        write_run(tmp_path, seed=seed, config={"budget": "full"})
+    assert '<ul class="notice"' not in build(load_runs([tmp_path]))
+
+
+def test_a_run_that_has_only_begun_makes_a_page(tmp_path: Path, write_run: Any) -> None:
+    folder = write_run(tmp_path, status="unfinished")
+    (folder / "metrics.jsonl").unlink()
+    (folder / "environment.json").unlink()
+    html = build(load_runs([folder]))
+    assert "1 run is not finished" in html
+    assert "data-figure" not in html.split("<script")[0]
+
+
+def test_no_runs_are_an_error() -> None:
+    with pytest.raises(InputError, match="expected at least one run"):
+        build([])
+
+
+def test_a_page_is_written_whole(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "report.html"
+    write("old", path)
+    write("ä\n", path)
+    assert path.read_bytes() == "ä\n".encode()
+    assert list(path.parent.iterdir()) == [path]
+    with pytest.raises(InputError, match=r"name of a file .* Try .*report.html"):
+        write("x", tmp_path)
+
+
+def test_thirty_runs_build_quickly(tmp_path: Path, write_run: Any) -> None:
+    for label in ("LSTM", "GRU", "NRU"):
+        for seed in range(10):
+            write_run(tmp_path, label, seed, steps=1340, every=10)
+    runs = load_runs([tmp_path])
+    assert len(runs[0].rows) >= 200
+    times = []
+    for _ in range(3):  # the best of three, since other programs may be at work
+        start = time.perf_counter()
+        build(runs)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 1.5

@@ -1,0 +1,118 @@
+"""Figures: what is drawn, and that plotly accepts it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attractor.experiments.results import load_runs
+from attractor.report.figures import COLOURS, Figure, learning_curves, plot_text, style, thin
+
+
+@pytest.fixture(scope="module")
+def figures(runs_root: Path) -> dict[str, Figure]:
+    return {figure.title: figure for figure in learning_curves(load_runs([runs_root]))}
+
+
+def traces(figure: Figure, **wanted: Any) -> list[dict[str, Any]]:
+    return [t for t in figure.traces if all(t.get(key) == value for key, value in wanted.items())]
+
+
+def test_every_measure_has_a_figure_with_the_main_one_first(figures: dict[str, Figure]) -> None:
+    assert list(figures) == [
+        "Validation accuracy",
+        "Validation loss",
+        "Training loss",
+        "Training gradient norm",
+    ]
+
+
+def test_plotly_finds_no_fault(figures: dict[str, Figure]) -> None:
+    go = pytest.importorskip("plotly.graph_objects")
+    for figure in figures.values():
+        go.Figure(data=figure.traces, layout=figure.layout)
+
+
+def test_bands_means_and_hidden_seeds(figures: dict[str, Figure]) -> None:
+    figure = figures["Validation accuracy"]
+    assert len(traces(figure, fill="toself")) == 3
+    hidden = [trace for trace in figure.traces if trace["meta"]["hidden"]]
+    assert len(hidden) == 9
+    assert not any(trace["visible"] for trace in hidden)
+    means = [trace for trace in figure.traces if "hovertemplate" in trace]
+    assert [trace["name"] for trace in means] == ["GRU", "LSTM", "NRU"]
+    assert len({trace["line"]["color"] for trace in means}) == 3
+
+
+def test_a_failed_run_ends_in_a_cross_and_stays_out_of_the_mean(
+    figures: dict[str, Figure],
+) -> None:
+    (failed,) = traces(figures["Training loss"], name="NRU, seed 1 (failed)")
+    assert failed["marker"]["symbol"] == "x"
+    assert failed["marker"]["size"][-1] > 0
+    assert failed["meta"]["hidden"]
+    (mean,) = (
+        trace
+        for trace in figures["Training loss"].traces
+        if trace["name"] == "NRU" and "hovertemplate" in trace
+    )
+    assert {row[0] for row in mean["customdata"]} == {1, 2}
+
+
+def test_a_variant_that_only_failed_is_in_sight_from_the_start(
+    tmp_path: Path, write_run: Any
+) -> None:
+    write_run(tmp_path, "LSTM", 0)
+    write_run(tmp_path, "GRU", 0, status="failed")
+    figure = learning_curves(load_runs([tmp_path]))[0]
+    (trace,) = traces(figure, name="GRU, seed 0 (failed)")
+    assert trace["visible"]
+
+
+def test_a_band_stops_where_one_seed_is_left(figures: dict[str, Figure]) -> None:
+    band = next(
+        trace for trace in traces(figures["Training loss"], fill="toself") if trace["name"] == "NRU"
+    )
+    assert max(band["x"]) == 500
+
+
+def test_one_seed_has_no_band(tmp_path: Path, write_run: Any) -> None:
+    write_run(tmp_path)
+    for figure in learning_curves(load_runs([tmp_path])):
+        assert not traces(figure, fill="toself")
+
+
+def test_losses_that_fall_far_get_a_log_axis(figures: dict[str, Figure]) -> None:
+    assert figures["Validation loss"].layout["yaxis"]["type"] == "log"
+    axis = figures["Validation accuracy"].layout["yaxis"]
+    assert axis["type"] == "linear"
+    assert axis["tickformat"].endswith("%")
+    band = traces(figures["Validation loss"], fill="toself")[0]
+    assert min(band["y"]) > 0
+
+
+def test_thinning_keeps_the_ends_and_the_extremes() -> None:
+    values = np.sin(np.arange(100_000) / 900.0)
+    values[12_345], values[54_321] = 7.0, -7.0
+    kept = thin(values)
+    assert len(kept) <= 2000
+    assert {0, 12_345, 54_321, 99_999} <= set(kept.tolist())
+    assert np.all(np.diff(kept) > 0)
+    assert thin(values[:2000]).tolist() == list(range(2000))
+
+
+def test_long_runs_are_thinned(tmp_path: Path, write_run: Any) -> None:
+    write_run(tmp_path, seed=0, steps=9000, every=1)
+    write_run(tmp_path, seed=1, steps=9000, every=1)
+    for figure in learning_curves(load_runs([tmp_path])):
+        for trace in figure.traces:
+            assert len(trace["x"]) <= (4000 if "fill" in trace else 2000)
+
+
+def test_colours_run_out_before_styles_do() -> None:
+    assert len({style(index) for index in range(4 * len(COLOURS))}) == 4 * len(COLOURS)
+
+
+def test_plotly_reads_no_tags_or_fields_in_labels() -> None:
+    assert plot_text("<b>a</b> & %{y}") == "&lt;b&gt;a&lt;/b&gt; &amp; %\u200b{y}"

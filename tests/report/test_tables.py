@@ -1,0 +1,109 @@
+"""The tables and their numbers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attractor.experiments.results import estimate, load_runs, variants
+from attractor.report.numbers import duration, is_share, plain, plural, with_interval
+from attractor.report.tables import (
+    common_settings,
+    environment,
+    own_settings,
+    result_table,
+    shown,
+)
+
+
+def test_the_table_of_results(runs_root: Path) -> None:
+    table = result_table(load_runs([runs_root]))
+    assert table.headings == (
+        "Rank",
+        "Test accuracy, %",
+        "Median",
+        "Test loss",
+        "Seeds",
+        "Parameters",
+        "Time",
+        "Status",
+    )
+    assert [row.label for row in table.rows] == ["NRU", "GRU", "LSTM"]
+    assert [row.cells[-1].text for row in table.rows] == ["1 failed, 1 unfinished", "done", "done"]
+    assert [row.cells[4].text for row in table.rows] == ["1 of 3", "3", "3"]
+    assert [row.cells[1].best for row in table.rows] == [True, False, False]
+    assert "higher is better" in table.note
+
+
+def test_strips_share_a_scale_and_stay_on_it(runs_root: Path) -> None:
+    table = result_table(load_runs([runs_root]))
+    strips = {row.label: row.strip for row in table.rows}
+    for strip in strips.values():
+        assert strip is not None
+        assert all(0 <= place <= 120 for place in (strip.mean, *strip.seeds))
+    single, several = strips["NRU"], strips["GRU"]
+    assert single is not None
+    assert several is not None
+    assert single.low is None
+    assert several.low is not None
+    assert several.high is not None
+    assert several.low < several.mean < several.high
+    assert several.mean < single.mean
+
+
+def test_one_variant_alone_is_not_called_best(tmp_path: Path, write_run: Any) -> None:
+    write_run(tmp_path)
+    (row,) = result_table(load_runs([tmp_path])).rows
+    assert not any(cell.best for cell in row.cells)
+
+
+def test_settings_are_split_into_common_and_own(runs_root: Path) -> None:
+    runs = load_runs([runs_root])
+    common = common_settings(runs)
+    assert common["train"] == {"steps": "1000", "batch_size": "32", "lr": "0.001"}
+    assert common["model"] == {"hidden_size": "128"}
+    keys, rows = own_settings(variants(runs))
+    assert keys == ["model.cell"]
+    assert rows == [("GRU", ["gru"]), ("LSTM", ["lstm"]), ("NRU", ["nru"])]
+
+
+def test_the_environment_counts_what_differs(runs_root: Path) -> None:
+    found = dict(environment(load_runs([runs_root])))
+    assert found["torch"] == [("2.13.0", 9)]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(True, "true"), (None, "–"), ([1, "a"], "[1, a]"), (0.001, "0.001"), ({"a": 1}, "a = 1")],
+)
+def test_settings_look_as_in_the_file(value: Any, text: str) -> None:
+    assert shown(value) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "text"),
+    [
+        ([0.5], False, "0.5000"),
+        ([0.5], True, "50.00"),
+        ([0.9, 0.9], True, "90.00 ± 0"),
+        ([1.0, 2.0, 3.0], False, "2.0 ± 2.5"),
+        ([1000.0, 3000.0, 5000.0], False, "3,000 ± 4,968"),
+        ([1e-9, 2e-9, 3e-9], False, "2e-09 ± 2.5e-09"),
+    ],
+)
+def test_means_are_rounded_to_what_is_known(values: list[float], share: bool, text: str) -> None:
+    assert with_interval(estimate(values), share) == text
+
+
+def test_small_words() -> None:
+    assert [duration(s) for s in (None, 0.81, 41.2, 200.0, 7500.0)] == [
+        "–",
+        "0.8 s",
+        "41 s",
+        "3 min 20 s",
+        "2 h 05 min",
+    ]
+    assert (plural(1, "run"), plural(2, "run")) == ("1 run", "2 runs")
+    assert (plain(None), plain(0.0)) == ("–", "0")
+    assert is_share("accuracy", [0.0, 1.0])
+    assert not is_share("accuracy", [97.0])
