@@ -32,9 +32,11 @@ def save(
     failed: Row | None = None,
     **config: Any,
 ) -> Path:
-    full = {"experiment": "copy", "budget": "quick", "label": label, "seed": seed}
+    full: Row = {"experiment": "copy", "budget": "quick", "label": label, "seed": seed}
     full |= {"model": {"cell": label.lower()}, "train": {"lr": 0.1}} | config
-    folder = root / full["experiment"] / f"{label}-{seed}-{len(list(root.rglob('config.toml')))}"
+    folder = (
+        root / str(full["experiment"]) / f"{label}-{seed}-{len(list(root.rglob('config.toml')))}"
+    )
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text(tomli_w.dumps(full))
     if rows is not None:
@@ -102,6 +104,15 @@ def test_a_curve_agrees_with_the_interval_of_its_values(tmp_path: Path) -> None:
     np.testing.assert_allclose(line.mean, [3.0, 5.0])
     np.testing.assert_allclose(line.low, [3.0 - half, 5.0])
     np.testing.assert_allclose(line.high, [3.0 + half, 5.0])
+
+
+def test_on_a_log_axis_the_interval_is_that_of_the_logarithms(tmp_path: Path) -> None:
+    for seed, value in enumerate([0.1, 1.0, 10.0]):
+        save(tmp_path, seed=seed, rows=valid(value))
+    (line,) = curve(load_runs([tmp_path]), "valid", "loss", log=True).lines
+    half = estimate([-1.0, 0.0, 1.0]).half_width
+    assert half is not None
+    np.testing.assert_allclose([line.low[0], line.mean[0], line.high[0]], [10**-half, 1, 10**half])
 
 
 def test_failed_runs_are_out_of_the_mean_and_unfinished_ones_in_as_far_as_they_came(

@@ -91,9 +91,12 @@ def test_the_table_sorts_both_ways_by_click_and_by_key(shared_page: Any) -> None
 def test_seeds_and_variants_come_and_go(shared_page: Any) -> None:
     lines = shared_page.locator(".plot").first.locator(".scatterlayer .trace")
     before = lines.count()
-    shared_page.locator("[data-seeds]").check()
+    shared_page.locator("[data-kind=seed]").check()
     assert lines.count() == before + 9
-    shared_page.locator("[data-seeds]").uncheck()
+    shared_page.locator("[data-kind=seed]").uncheck()
+    shared_page.locator("[data-kind=band]").uncheck()
+    assert lines.count() == before - 3
+    shared_page.locator("[data-kind=band]").check()
     shared_page.locator("[data-variant='0']").uncheck()
     assert lines.count() < before
     shared_page.locator("[data-variant='0']").check()
@@ -121,9 +124,9 @@ def test_it_follows_the_scheme_of_the_system(visit: Any, address: str) -> None:
     ticks = "getComputedStyle(document.querySelector('.xtick text')).fill"
     dark = page.evaluate(f"[{background}, {ticks}]")
     page.emulate_media(color_scheme="light")
-    light = page.evaluate(f"[{background}, {ticks}]")
-    assert dark[0] != light[0]
-    assert dark[1] != light[1]
+    page.wait_for_function(
+        f"dark => {background} !== dark[0] && {ticks} !== dark[1]", arg=dark, timeout=5000
+    )
     page.close()
 
 
@@ -151,12 +154,13 @@ def test_print_is_light_whole_and_without_buttons(visit: Any, address: str) -> N
     assert page.locator(".keys label").first.is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert overflow(page) <= 0
-    right = page.locator(".plot svg.main-svg").evaluate_all(
-        "all => Math.max(...all.map(s => s.getBoundingClientRect().right))"
-    )
-    assert right <= 688
-    assert page.locator(".plot").first.evaluate(
-        "p => p.layout.font.color === getComputedStyle(p).color"
+    page.wait_for_function(
+        """() => [...document.querySelectorAll(".plot")].every(
+            plot => plot.layout.width <= 344
+                && plot.layout.font.color === getComputedStyle(plot).color
+                && plot.querySelector("svg.main-svg").getBoundingClientRect().right <= 688
+        )""",
+        timeout=5000,
     )
     page.emulate_media(media="screen", color_scheme="dark")
     assert page.locator("#theme").is_visible()

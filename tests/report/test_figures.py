@@ -37,7 +37,7 @@ def test_plotly_finds_no_fault(figures: dict[str, Figure]) -> None:
 def test_bands_means_and_hidden_seeds(figures: dict[str, Figure]) -> None:
     figure = figures["Validation accuracy"]
     assert len(traces(figure, fill="toself")) == 3
-    hidden = [trace for trace in figure.traces if trace["meta"]["hidden"]]
+    hidden = [trace for trace in figure.traces if trace["meta"]["kind"] == "seed"]
     assert len(hidden) == 9
     assert not any(trace["visible"] for trace in hidden)
     means = [trace for trace in figure.traces if "hovertemplate" in trace]
@@ -51,7 +51,7 @@ def test_a_failed_run_ends_in_a_cross_and_stays_out_of_the_mean(
     (failed,) = traces(figures["Training loss"], name="NRU, seed 1 (failed)")
     assert failed["marker"]["symbol"] == "x"
     assert failed["marker"]["size"][-1] > 0
-    assert failed["meta"]["hidden"]
+    assert failed["meta"]["kind"] == "seed"
     (mean,) = (
         trace
         for trace in figures["Training loss"].traces

@@ -40,7 +40,7 @@ def unroll(
         return _scan(cell, prepared, state, return_states)
     leaves, spec = pytree.tree_flatten(prepared)
     start = state
-    lowered = torch.is_autocast_enabled(leaves[0].device.type)
+    lowered = _autocasts(leaves[0].device.type)
     outputs, states = [], []
     # unbind, not indexing: the gradient of an index is a zero tensor as long as the sequence
     for slices in zip(*(leaf.unbind(0) for leaf in leaves), strict=True):
@@ -69,6 +69,10 @@ def _scan(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) 
     last, (output, *kept) = scan(step, [leaf.clone() for leaf in carry], prepared)
     states = pytree.tree_unflatten(kept, spec) if return_states else ()
     return Unrolled(output, pytree.tree_unflatten(last, spec), states)
+
+
+def _autocasts(device: str) -> bool:
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def _in_dtype_of(start: Any, state: Any) -> Any:

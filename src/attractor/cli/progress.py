@@ -44,7 +44,10 @@ class Watch:
 
     def __enter__(self) -> "Watch":
         if not self.quiet:
-            self.console.print(f"{self.total} runs in {self.out}", highlight=False)
+            self.console.print(
+                f"{self.total} {'run' if self.total == 1 else 'runs'} in {self.out}",
+                highlight=False,
+            )
         self.all = self.progress.add_task("all runs", total=self.total, note="")
         self.progress.start()
         self.thread.start()

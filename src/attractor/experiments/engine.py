@@ -115,9 +115,13 @@ def _signals_touch(flag: Path) -> Iterator[None]:
         yield
         return
 
+    asked = False
+
     def ask(number: int, frame: FrameType | None) -> None:
-        if flag.exists():
+        nonlocal asked
+        if asked:
             raise KeyboardInterrupt
+        asked = True
         flag.touch()
 
     numbers = (signal.SIGINT, signal.SIGTERM)

@@ -255,11 +255,18 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(tuple(values), fmean(values), median(values), half)
 
 
-def curve(runs: Iterable[Run], split: str, metric: str) -> Curve:
+def curve(runs: Iterable[Run], split: str, metric: str, *, log: bool = False) -> Curve:
     """One measure by step, averaged over the seeds of each variant.
 
     Failed runs are left out of the mean. Unfinished ones count as far as they came, so ``n`` may
     fall along a line.
+
+    Args:
+        runs: of any number of variants.
+        split: ``train``, ``valid`` or ``test``.
+        metric: the name of the measure.
+        log: average the logarithms instead: the geometric mean and its interval, which for a
+            positive measure is positive too. For log axes; values must be positive.
     """
     lines = []
     for variant in variants(runs):
@@ -270,7 +277,7 @@ def curve(runs: Iterable[Run], split: str, metric: str) -> Curve:
         table = np.full((len(series), len(steps)), np.nan)
         for row, values in zip(table, series, strict=True):
             row[np.searchsorted(steps, list(values))] = list(values.values())
-        lines.append(_line(variant.label, steps, table))
+        lines.append(_line(variant.label, steps, table, log))
     return Curve(split, metric, tuple(lines))
 
 
@@ -317,7 +324,9 @@ def _summary_row(variant: Variant, metric: str, rank: int | None) -> SummaryRow:
     )
 
 
-def _line(label: str, steps: NDArray[np.int64], table: Floats) -> Line:
+def _line(label: str, steps: NDArray[np.int64], table: Floats, log: bool) -> Line:
+    if log:
+        table = np.log(table)
     n = np.isfinite(table).sum(axis=0)
     mean = np.nansum(table, axis=0) / n
     squares = np.nansum((table - mean) ** 2, axis=0)
@@ -325,7 +334,10 @@ def _line(label: str, steps: NDArray[np.int64], table: Floats) -> Line:
     half = np.full(len(steps), np.nan)
     count = n[several]
     half[several] = _t_quantile(count) * np.sqrt(squares[several] / (count - 1) / count)
-    return Line(label, steps, mean, mean - half, mean + half, n)
+    low, high = mean - half, mean + half
+    if log:
+        mean, low, high = np.exp(mean), np.exp(low), np.exp(high)
+    return Line(label, steps, mean, low, high, n)
 
 
 def _t_quantile(n: Any) -> Any:

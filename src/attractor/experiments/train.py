@@ -62,12 +62,14 @@ def train(
         stop: asked after each step; if it says True, the run is saved and `StoppedError` raised.
     """
     folder = run_folder(out, config)
+    if (folder / DONE).exists() and not force:
+        return
+    parts = build(config, data)
     with locked(folder, wait=wait):
         if force:
             clear(folder)
-        if (folder / DONE).exists():
+        elif (folder / DONE).exists():
             return
-        parts = build(config, data)
         (folder / FAILED).unlink(missing_ok=True)
         describe(folder, config)
         progress, position = _restore(folder, parts)

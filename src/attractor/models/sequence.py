@@ -53,8 +53,7 @@ class SequenceClassifier(nn.Module):
             output, lengths = pad_packed_sequence(output, self.recurrent.batch_first)
             ends = lengths.to(output.device) - 1
         else:
-            steps = output.shape[1 if self.recurrent.batch_first else 0]
-            ends = torch.full((), steps - 1, device=output.device)
+            ends = None
         if self.recurrent.batch_first:
             output = output.transpose(0, 1)
         answer: Tensor = self.readout(_last(output, ends, self.recurrent.num_directions))
@@ -112,10 +111,12 @@ def readout(layer: Recurrent, output_size: int, generator: Generator | None) -> 
     return linear
 
 
-def _last(output: Tensor, ends: Tensor, directions: int) -> Tensor:
+def _last(output: Tensor, ends: Tensor | None, directions: int) -> Tensor:
     """The last thing said by each direction, from output ``(time, batch, features)``."""
-    rows = torch.arange(output.shape[1], device=output.device)
-    forwards = output[ends, rows]
+    if ends is None:
+        forwards = output[-1]
+    else:
+        forwards = output[ends, torch.arange(output.shape[1], device=output.device)]
     if directions == 1:
         return forwards
     half = output.shape[-1] // 2

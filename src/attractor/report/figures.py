@@ -1,7 +1,8 @@
 """Curves of runs as plotly figures: plain dictionaries of traces and layout."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -9,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attractor.experiments.results import (
-    Curve,
     Floats,
     Line,
     Run,
-    Variant,
     curve,
     main_metric,
     variants,
@@ -47,49 +46,50 @@ def style(index: int) -> tuple[str, str]:
 
 def learning_curves(runs: Sequence[Run]) -> list[Figure]:
     """A figure for each measure of the validation and training splits, the main one first."""
-    measures = []
     main = main_metric(runs)
+    alive = [run for run in runs if run.status != "failed"]
+    measures = []
     for split in _SPLITS:
-        rows = [row for run in runs for row in run.rows if row["split"] == split]
-        names = {name for row in rows for name in row} - {"step", "split"}
-        measures += [
-            (split, name) for name in sorted(names, key=lambda m: (m != main, m != "loss", m))
-        ]
+        names = {name for run in alive for row in run.rows if row["split"] == split for name in row}
+        ordered = sorted(names - {"step", "split"}, key=lambda m: (m != main, m != "loss", m))
+        measures += [(split, name) for name in ordered]
+    drawn = [made for split, name in measures if (made := figure(runs, split, name))]
+    if len(drawn) % 2:
+        drawn[0] = replace(drawn[0], wide=True)
+    return drawn
+
+
+def figure(runs: Sequence[Run], split: str, metric: str) -> Figure | None:
+    """Draw a measure: bands at the back, single seeds (hidden at first), means in front.
+
+    ``None`` if no run has it but failed ones.
+    """
     groups = variants(runs)
-    found = [curve(runs, split, metric) for split, metric in measures]
-    drawn = [one for one in found if one.lines]
-    odd = len(drawn) % 2 == 1
-    return [figure(one, groups, wide=odd and index == 0) for index, one in enumerate(drawn)]
-
-
-def figure(drawn: Curve, groups: Sequence[Variant], wide: bool = False) -> Figure:
-    """Draw a curve: bands at the back, then single seeds (hidden at first), means in front."""
-    indices = {variant.label: index for index, variant in enumerate(groups)}
     seeds = [
-        (index, run, run.series(drawn.split, drawn.metric))
+        (index, run, run.series(split, metric))
         for index, variant in enumerate(groups)
         for run in variant.runs
     ]
     alive = [value for _, run, s in seeds if run.status != "failed" for value in s.values()]
-    shown = np.array(alive)
-    share = is_share(drawn.metric, alive)
-    log = _wants_log(drawn.metric, shown)
-    floor = float(shown.min()) / 1e3 if log else None
-    means = {line.label for line in drawn.lines}
-    last = max(int(line.steps[-1]) for line in drawn.lines)
-    traces = [_band(line, indices[line.label], floor) for line in drawn.lines if np.any(line.n > 1)]
+    if not alive:
+        return None
+    share = is_share(metric, alive)
+    log = _wants_log(metric, alive)
+    lines = curve(runs, split, metric, log=log).lines
+    indices = {variant.label: index for index, variant in enumerate(groups)}
+    means = {indices[line.label] for line in lines}
+    traces = [_band(line, indices[line.label]) for line in lines if np.any(line.n > 1)]
     traces += [
-        _seed(values, index, run, hidden=groups[index].label in means)
-        for index, run, values in seeds
-        if values
+        _seed(values, index, run, hidden=index in means) for index, run, values in seeds if values
     ]
-    traces += [_mean(line, indices[line.label], share) for line in drawn.lines]
-    name = drawn.metric.replace("_", " ")
+    traces += [_mean(line, indices[line.label], share) for line in lines]
+    name = metric.replace("_", " ")
+    last = max(int(line.steps[-1]) for line in lines)
     return Figure(
-        title=f"{_SPLITS.get(drawn.split, drawn.split)} {name}",
-        wide=wide,
+        title=f"{_SPLITS.get(split, split)} {name}",
+        wide=False,
         traces=traces,
-        layout=_layout(name, last, _y_axis(shown, share, log)),
+        layout=_layout(name, last, _y_axis(alive, share, log)),
     )
 
 
@@ -113,16 +113,16 @@ def plot_text(text: str) -> str:
     return text
 
 
-def _wants_log(metric: str, values: Floats) -> bool:
-    growing = "loss" in metric or "norm" in metric
-    return growing and bool(values.min() > 0) and bool(values.max() > 8 * values.min())
+def _wants_log(metric: str, values: Sequence[float]) -> bool:
+    falls = "loss" in metric or "norm" in metric
+    return falls and min(values) > 0 and max(values) > 8 * min(values)
 
 
-def _y_axis(values: Floats, share: bool, log: bool) -> dict[str, Any]:
+def _y_axis(values: Sequence[float], share: bool, log: bool) -> dict[str, Any]:
     # The range is that of the runs, not of the bands: with two seeds those are very wide.
-    low, high = float(values.min()), float(values.max())
+    low, high = min(values), max(values)
     if log:
-        low, high = float(np.log10(low)), float(np.log10(high))
+        low, high = math.log10(low), math.log10(high)
     pad = 0.05 * (high - low) or 0.05 * abs(high) or 0.05
     low, high = low - pad, high + pad
     if share:
@@ -176,7 +176,7 @@ def _mean(line: Line, index: int, share: bool) -> Trace:
     alone = f"%{{y:{digits}}}, %{{customdata[0]}} seed{extra}"
     several = f"%{{y:{digits}}}{band}, %{{customdata[0]}} seeds{extra}"
     templates = [alone if n == 1 else several for n in line.n[keep]]
-    few = len(keep) <= 30
+    few = len(keep) <= 16
     return {
         "type": "scatter",
         "name": plot_text(line.label),
@@ -190,16 +190,14 @@ def _mean(line: Line, index: int, share: bool) -> Trace:
         "mode": "lines+markers" if few else "lines",
         "line": {"color": colour, "dash": dash, "width": 2.25},
         "marker": {"color": colour, "size": 5},
-        "meta": {"variant": index, "hidden": False},
+        "meta": {"variant": index, "kind": "mean"},
     }
 
 
-def _band(line: Line, index: int, floor: float | None) -> Trace:
+def _band(line: Line, index: int) -> Trace:
     colour, _ = style(index)
     keep = thin(line.mean)
     n, steps, low, high = line.n[keep], line.steps[keep], line.low[keep], line.high[keep]
-    if floor is not None:
-        low = np.maximum(low, floor)  # a log axis has no place for zero and less
     x: list[int | None] = []
     y: list[float | None] = []
     # One closed outline for each stretch with more than one seed, with a gap between outlines.
@@ -219,7 +217,7 @@ def _band(line: Line, index: int, floor: float | None) -> Trace:
         "fill": "toself",
         "fillcolor": _faint(colour),
         "hoverinfo": "skip",
-        "meta": {"variant": index, "hidden": False},
+        "meta": {"variant": index, "kind": "band"},
     }
 
 
@@ -236,7 +234,7 @@ def _seed(values: dict[int, float], index: int, run: Run, hidden: bool) -> Trace
         "line": {"color": colour, "dash": dash, "width": 1},
         "opacity": 0.55,
         "visible": not hidden,
-        "meta": {"variant": index, "hidden": hidden},
+        "meta": {"variant": index, "kind": "seed" if hidden else "mean"},
     }
     if run.status == "failed":
         sizes = [0] * (len(keep) - 1) + [9]  # a cross where it stopped
@@ -248,7 +246,7 @@ def _seed(values: dict[int, float], index: int, run: Run, hidden: bool) -> Trace
 
 def _faint(colour: str) -> str:
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.16)"
+    return f"rgba({red},{green},{blue},0.13)"
 
 
 def _shorts(values: Floats) -> list[float]:

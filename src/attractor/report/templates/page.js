@@ -72,11 +72,11 @@
     for (const box of controls.querySelectorAll("[data-variant]:checked")) {
       wanted.add(Number(box.dataset.variant));
     }
-    const seeds = controls.querySelector("[data-seeds]").checked;
+    const seeds = controls.querySelector("[data-kind=seed]").checked;
+    const bands = controls.querySelector("[data-kind=band]").checked;
+    const shown = { mean: true, seed: seeds, band: bands };
     for (const plot of drawn) {
-      const visible = plot.data.map(
-        ({ meta }) => wanted.has(meta.variant) && (seeds || !meta.hidden),
-      );
+      const visible = plot.data.map(({ meta }) => wanted.has(meta.variant) && shown[meta.kind]);
       Plotly.restyle(plot, { visible });
       Plotly.relayout(plot, { hovermode: seeds ? "closest" : "x unified" });
     }

@@ -1,0 +1,137 @@
+r"""Controllers of the cells that have an external memory: a network that also sees what was read.
+
+Each is the plain network with one more term, :math:`W_r r_t`, where :math:`r_t` is all that the
+heads read: :math:`h_t = g(x_t, h_{t-1}, r_t)`.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from attractor.cells.base import Placement
+from attractor.cells.init import uniform_
+from attractor.errors import unknown
+
+ControllerKind = Literal["lstm", "gru", "ff"]
+
+
+class Controller(nn.Module, ABC):
+    """Weights on the input, on what was read and, if it has any memory, on its own old state."""
+
+    gates: ClassVar[int]
+    recurrent: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        read_size: int,
+        *,
+        generator: Generator | None,
+        to: Placement,
+    ) -> None:
+        super().__init__()
+        rows = self.gates * hidden_size
+        self.weight_ih = nn.Parameter(torch.empty(rows, input_size, **to))
+        self.weight_rh = nn.Parameter(torch.empty(rows, read_size, **to))
+        self.weight_hh = (
+            nn.Parameter(torch.empty(rows, hidden_size, **to)) if self.recurrent else None
+        )
+        self.bias = nn.Parameter(torch.zeros(rows, **to))
+        for weight in (self.weight_ih, self.weight_rh, self.weight_hh):
+            if weight is not None:
+                uniform_(weight, hidden_size**-0.5, generator)
+
+    def prepare(self, x: Tensor) -> Tensor:
+        """The input's part of each pre-activation, for all time steps at once."""
+        return F.linear(x, self.weight_ih, self.bias)
+
+    @abstractmethod
+    def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        """The next h and c; only an LSTM changes c."""
+
+
+class LSTMController(Controller):
+    r"""An LSTM: ``weight_*`` and ``bias`` stack i, f, c, o.
+
+    .. math::
+        i_t, f_t, o_t &= \sigma(W_x x_t + W_h h_{t-1} + W_r r_t + b) \\
+        \tilde c_t &= \tanh(W_x x_t + W_h h_{t-1} + W_r r_t + b) \\
+        c_t &= f_t \odot c_{t-1} + i_t \odot \tilde c_t \\
+        h_t &= o_t \odot \tanh(c_t)
+    """
+
+    gates = 4
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        read_size: int,
+        *,
+        generator: Generator | None,
+        to: Placement,
+    ) -> None:
+        super().__init__(input_size, hidden_size, read_size, generator=generator, to=to)
+        self.bias.detach()[hidden_size : 2 * hidden_size].fill_(1.0)
+
+    def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        assert self.weight_hh is not None
+        gates = prepared + F.linear(r, self.weight_rh) + F.linear(h, self.weight_hh)
+        i, f, candidate, o = gates.chunk(4, dim=-1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(candidate)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
+class GRUController(Controller):
+    r"""A GRU whose reset gate acts on h alone: ``weight_*`` and ``bias`` stack the reset gate q,
+    the update gate z, and h.
+
+    .. math::
+        q_t, z_t &= \sigma(W_x x_t + W_h h_{t-1} + W_r r_t + b) \\
+        \tilde h_t &= \tanh(W_x x_t + W_h (q_t \odot h_{t-1}) + W_r r_t + b) \\
+        h_t &= (1 - z_t) \odot h_{t-1} + z_t \odot \tilde h_t
+    """
+
+    gates = 3
+
+    def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        assert self.weight_hh is not None
+        n = 2 * h.shape[-1]
+        given = prepared + F.linear(r, self.weight_rh)
+        gates = torch.sigmoid(given[..., :n] + F.linear(h, self.weight_hh[:n]))
+        q, z = gates.chunk(2, dim=-1)
+        candidate = torch.tanh(given[..., n:] + F.linear(q * h, self.weight_hh[n:]))
+        return (1 - z) * h + z * candidate, c
+
+
+class FeedForwardController(Controller):
+    r"""One layer that does not see its own past: all memory is in the memory.
+
+    .. math::
+        h_t = \tanh(W_x x_t + W_r r_t + b)
+    """
+
+    gates = 1
+    recurrent = False
+
+    def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.tanh(prepared + F.linear(r, self.weight_rh)), c
+
+
+CONTROLLERS: dict[str, type[Controller]] = {
+    "lstm": LSTMController,
+    "gru": GRUController,
+    "ff": FeedForwardController,
+}
+"""The controllers by name."""
+
+
+def controller_class(kind: str) -> type[Controller]:
+    """The controller of that name."""
+    if kind not in CONTROLLERS:
+        raise unknown("controller", kind, CONTROLLERS)
+    return CONTROLLERS[kind]

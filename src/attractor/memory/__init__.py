@@ -1,0 +1,19 @@
+"""External memory as pure functions: where to look, what is read, what is written.
+
+A memory is a tensor ``(batch, cells, width)`` that its owner carries along; nothing here keeps
+one. A head's weights say how much of each cell it touches.
+"""
+
+from attractor.memory.access import erase_and_add as erase_and_add
+from attractor.memory.access import overwrite as overwrite
+from attractor.memory.access import read as read
+from attractor.memory.addressing import cosine as cosine
+from attractor.memory.addressing import sharpen as sharpen
+from attractor.memory.addressing import shift as shift
+from attractor.memory.addressing import standardise as standardise
+from attractor.memory.discrete import Choice as Choice
+from attractor.memory.discrete import choose as choose
+from attractor.memory.discrete import gumbel as gumbel
+from attractor.memory.discrete import logistic as logistic
+from attractor.memory.discrete import one_hot_of_largest as one_hot_of_largest
+from attractor.memory.discrete import straight_through as straight_through

@@ -1,0 +1,42 @@
+import pytest
+import torch
+from torch.nn.utils.rnn import pack_sequence, unpack_sequence
+
+from attractor.models import SequenceClassifier, SequenceTagger
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_classifier_answers_from_the_end_of_each_sequence(
+    bidirectional: bool, batch_first: bool
+) -> None:
+    model = SequenceClassifier("gru", 3, 5, 4, bidirectional=bidirectional, batch_first=batch_first)
+    sequences = [torch.randn(n, 3) for n in (4, 7, 1)]
+    packed = model(pack_sequence(sequences, enforce_sorted=False))
+    for row, x in enumerate(sequences):
+        alone = model(x[None] if batch_first else x[:, None])
+        torch.testing.assert_close(packed[row], alone[0])
+        _, state = model.recurrent(x[None] if batch_first else x[:, None])
+        torch.testing.assert_close(alone, model.readout(torch.cat(list(state), dim=-1)))
+
+
+def test_tagger_answers_at_each_step() -> None:
+    model = SequenceTagger("lstm", 3, 5, 4, num_layers=2)
+    sequences = [torch.randn(n, 3) for n in (4, 7)]
+    packed = unpack_sequence(model(pack_sequence(sequences, enforce_sorted=False)))
+    for x, y in zip(sequences, packed, strict=True):
+        torch.testing.assert_close(y, model(x[:, None])[:, 0])
+
+
+def test_the_generator_decides_all_weights() -> None:
+    one, same = (
+        SequenceTagger("rnn", 3, 5, 4, generator=torch.Generator().manual_seed(7)).state_dict()
+        for _ in range(2)
+    )
+    torch.testing.assert_close(dict(one), dict(same))
+
+
+def test_dtype_and_device() -> None:
+    model = SequenceClassifier("rnn", 3, 5, 4, dtype=torch.float64, device="meta")
+    assert {p.dtype for p in model.parameters()} == {torch.float64}
+    assert model(torch.zeros(2, 1, 3, dtype=torch.float64, device="meta")).shape == (1, 4)
