@@ -1,0 +1,306 @@
+"""TARDIS: an LSTM with wormhole connections."""
+
+from typing import Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from attractor.cells.base import Cell, Placement, positive, zeros_like_parameters
+from attractor.cells.init import uniform_
+from attractor.errors import unknown
+from attractor.memory import (
+    choose,
+    gumbel,
+    logistic,
+    one_hot_of_largest,
+    overwrite,
+    read,
+    standardise,
+    straight_through,
+)
+
+TEMPERATURE = 0.3
+"""Of the Gumbel-sigmoid of the reset gates."""
+
+PENALTY = 100.0
+"""Subtracted from the logit of the cell that was read last."""
+
+EPS = 1e-5
+"""Added to the variance when the usage is normalised."""
+
+ESTIMATORS = ("gumbel", "reinforce")
+
+
+class TARDISState(NamedTuple):
+    """The LSTM's state, what the cells hold, and how they were used.
+
+    ``usage`` counts the reads of each cell; ``read`` is the one-hot of the last cell read, zero
+    before the first; ``r`` is what was read there, address and content; ``filled`` is how many
+    cells have been written; ``log_prob`` is the logarithm of the probability of the last read,
+    for REINFORCE.
+    """
+
+    h: Tensor
+    c: Tensor
+    content: Tensor
+    usage: Tensor
+    read: Tensor
+    r: Tensor
+    filled: Tensor
+    log_prob: Tensor
+
+
+class TARDISPrepared(NamedTuple):
+    """The input's part of what is computed, and in training the noise of reads and gates."""
+
+    attention: Tensor
+    controller: Tensor
+    gumbel: Tensor | tuple[()]
+    logistic: Tensor | tuple[()]
+
+
+class TARDISCell(Cell[TARDISPrepared, TARDISState]):
+    r"""TARDIS: an LSTM that keeps projections of its old states and reads one at every step.
+
+    With :math:`M_{t-1} = [A; C_{t-1}]`, fixed addresses beside what the cells hold, and the usage
+    :math:`u_t`, the normalised count of the reads of each cell so far, a step reads one cell:
+
+    .. math::
+        u_t &= \mathrm{norm}\Big(\sum_{i=1}^{t-1} w^r_i\Big) \\
+        \pi_t[i] &= a^\top \tanh(W^\gamma_h h_{t-1} + W^\gamma_x x_t + W^\gamma_m M_{t-1}[i]
+            + W^\gamma_u u_t + b^\gamma) - 100 \, [i \text{ was read last}] \\
+        \tau_t &= \mathrm{softplus}(w^{\tau\top} h_{t-1} + b^\tau) + 1 \\
+        \bar w^r_t &= \mathrm{softmax}((\pi_t + \xi_t) \tau_t) \\
+        w^r_t &= \text{one-hot of the largest of } \bar w^r_t \\
+        r_t &= M_{t-1}^\top w^r_t
+
+    then moves, with two reset gates that let the model store pieces of a sequence:
+
+    .. math::
+        f_t, i_t, o_t &= \sigma(W_h h_{t-1} + W_x x_t + W_r r_t + b) \\
+        \alpha_t, \beta_t &= \sigma\big((w_h^\top h_{t-1} + w_x^\top x_t + w_r^\top r_t + b
+            + \ell_t) / 0.3\big) \\
+        \tilde c_t &= \tanh(\alpha_t W_h h_{t-1} + W_x x_t + \beta_t W_r r_t + b) \\
+        c_t &= f_t \odot c_{t-1} + i_t \odot \tilde c_t \\
+        h_t &= o_t \odot \tanh(c_t)
+
+    and writes a projection of the new state into the next empty cell, or, once the k cells are
+    full, into the cell that it read:
+
+    .. math::
+        C_t[j] &= W_m h_t + b_m, \quad j = t \text{ if } t \le k
+            \text{, else the largest of } w^r_t \\
+        y_t &= \tanh(W^g_h h_t + W^g_r r_t + b^g)
+
+    The output :math:`y_t = g(h_t, r_t)` is the layer below the softmax in the thesis, because
+    predictions need both. :math:`\xi_t` is Gumbel and :math:`\ell_t` logistic noise, drawn in
+    training; in evaluation both are zero.
+
+    With ``estimator="gumbel"`` the gradient of :math:`w^r_t` is that of :math:`\bar w^r_t`
+    (straight through). With ``"reinforce"`` the cell is drawn from
+    :math:`\mathrm{softmax}(\pi_t)` and no gradient passes through the draw: train the attention
+    with `attractor.cells.reinforce` and ``log_prob``, which the state has for every step. In
+    evaluation the reads are fixed choices, and gradients are exact.
+
+    ``weight_ih``, ``weight_hh``, ``weight_rh`` and ``bias`` stack i, f, c, o, then α and β.
+
+    Args:
+        input_size: features in :math:`x_t`.
+        hidden_size: units in :math:`h_t` and in the output.
+        cells: k, places in the memory.
+        address_size: features of a place's address.
+        content_size: features of a place's content; the thesis takes fewer than `hidden_size`.
+        attention_size: hidden units of the network that chooses where to read.
+        estimator: ``"gumbel"`` (straight through) or ``"reinforce"``.
+        reset_gates: have :math:`\alpha_t` and :math:`\beta_t`; without them both are 1.
+        generator: draws the initial weights and the addresses; ``None`` means torch's default
+            generator.
+
+    Shape:
+        x ``(batch, input_size)``; the state is h and c ``(batch, hidden_size)``, content
+        ``(batch, cells, content_size)``, usage and read ``(batch, cells)``, r
+        ``(batch, address_size + content_size)``, filled and log_prob ``(batch,)``; the output is
+        ``(batch, hidden_size)``.
+
+    Example:
+        >>> cell = TARDISCell(3, 8, cells=4)
+        >>> y, state = cell(torch.zeros(2, 3), cell.initial_state(2))
+        >>> y.shape, state.content.shape, state.filled
+        (torch.Size([2, 8]), torch.Size([2, 4, 32]), tensor([1., 1.]))
+
+    Departs from the paper: where the thesis prints :math:`h_t` in the attention and in
+    :math:`\tau`, it can only be :math:`h_{t-1}`. Left open there and chosen here: half of the
+    features of each address are drawn from N(0, 1), the others are zero; empty cells may be read;
+    no gradient passes through the usage or through the subtracted 100; the size of the
+    attention; the tanh of :math:`y_t`; the forget bias starts at 1.
+
+    References:
+        Gulcehre et al. (2017), Memory augmented neural networks with wormhole connections,
+        arXiv:1701.08718; Chandar (2020), chapter 3.
+    """
+
+    reference = "gulcehre2017memory"
+    address: Tensor
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        cells: int = 16,
+        address_size: int = 4,
+        content_size: int = 32,
+        attention_size: int = 64,
+        estimator: Literal["gumbel", "reinforce"] = "gumbel",
+        reset_gates: bool = True,
+        generator: Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size)
+        self.cells = positive(type(self), "cells", cells)
+        self.address_size = positive(type(self), "address_size", address_size)
+        self.content_size = positive(type(self), "content_size", content_size)
+        self.attention_size = positive(type(self), "attention_size", attention_size)
+        if estimator not in ESTIMATORS:
+            raise unknown("estimator of TARDISCell", estimator, ESTIMATORS)
+        self.estimator = estimator
+        self.reset_gates = reset_gates
+        to: Placement = {"device": device, "dtype": dtype}
+        d, q = attention_size, address_size + content_size
+        rows = 4 * hidden_size + (2 if reset_gates else 0)
+        self.register_buffer("address", sparse_addresses(cells, address_size, generator, to))
+        self.attention_ih = nn.Parameter(torch.empty(d, input_size, **to))
+        self.attention_hh = nn.Parameter(torch.empty(d, hidden_size, **to))
+        self.attention_mh = nn.Parameter(torch.empty(d, q, **to))
+        self.attention_uh = nn.Parameter(torch.empty(d, cells, **to))
+        self.attention_bias = nn.Parameter(torch.zeros(d, **to))
+        self.attention_out = nn.Parameter(torch.empty(1, d, **to))
+        self.weight_ih = nn.Parameter(torch.empty(rows, input_size, **to))
+        self.weight_hh = nn.Parameter(torch.empty(rows, hidden_size, **to))
+        self.weight_rh = nn.Parameter(torch.empty(rows, q, **to))
+        self.bias = nn.Parameter(torch.zeros(rows, **to))
+        self.content_hh = nn.Parameter(torch.empty(content_size, hidden_size, **to))
+        self.content_bias = nn.Parameter(torch.zeros(content_size, **to))
+        self.output_hh = nn.Parameter(torch.empty(hidden_size, hidden_size, **to))
+        self.output_rh = nn.Parameter(torch.empty(hidden_size, q, **to))
+        self.output_bias = nn.Parameter(torch.zeros(hidden_size, **to))
+        learned = estimator == "gumbel"
+        self.inverse_temperature_hh = (
+            nn.Parameter(torch.empty(1, hidden_size, **to)) if learned else None
+        )
+        self.inverse_temperature_bias = nn.Parameter(torch.zeros(1, **to)) if learned else None
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2:
+                fan_in = d if name == "attention_out" else hidden_size
+                uniform_(parameter, fan_in**-0.5, generator)
+        self.bias.detach()[hidden_size : 2 * hidden_size].fill_(1.0)
+
+    def initial_state(self, batch_size: int) -> TARDISState:
+        h, c = zeros_like_parameters(self, 2, batch_size, self.hidden_size).unbind()
+        usage, last = zeros_like_parameters(self, 2, batch_size, self.cells).unbind()
+        filled, log_prob = zeros_like_parameters(self, 2, batch_size).unbind()
+        content = zeros_like_parameters(self, batch_size, self.cells, self.content_size)
+        r = zeros_like_parameters(self, batch_size, self.address_size + self.content_size)
+        return TARDISState(h, c, content, usage, last, r, filled, log_prob)
+
+    def prepare(self, x: Tensor) -> TARDISPrepared:
+        steps = x.shape[:2]
+        return TARDISPrepared(
+            F.linear(x, self.attention_ih, self.attention_bias),
+            F.linear(x, self.weight_ih, self.bias),
+            gumbel(*steps, self.cells, like=x) if self.training else (),
+            logistic(*steps, 2, like=x) if self.training and self.reset_gates else (),
+        )
+
+    def step(self, prepared: TARDISPrepared, state: TARDISState) -> tuple[Tensor, TARDISState]:
+        pi = self._logits(prepared.attention, state)
+        w, hard, log_prob = self._choose(pi, prepared.gumbel, state.h)
+        r = torch.cat([w @ self.address, read(state.content, w.unsqueeze(-2)).squeeze(-2)], -1)
+        h, c = self._controller(prepared, r, state)
+        y = torch.tanh(F.linear(h, self.output_hh, self.output_bias) + F.linear(r, self.output_rh))
+
+        filled = state.filled.unsqueeze(-1)
+        empty = (torch.arange(self.cells, device=filled.device) == filled).to(w.dtype)
+        written = torch.where(filled < self.cells, empty, w)
+        micro = F.linear(h, self.content_hh, self.content_bias)
+        content = overwrite(state.content, written, micro)
+        filled = (state.filled + 1).clamp_max(self.cells)
+        return y, TARDISState(h, c, content, state.usage + hard, hard, r, filled, log_prob)
+
+    def _logits(self, prepared: Tensor, state: TARDISState) -> Tensor:
+        """How much the model wants to read each cell."""
+        u = standardise(state.usage, EPS)
+        query = prepared + F.linear(state.h, self.attention_hh) + F.linear(u, self.attention_uh)
+        address_mh, content_mh = self.attention_mh.split(
+            [self.address_size, self.content_size], dim=-1
+        )
+        cells = F.linear(self.address, address_mh) + F.linear(state.content, content_mh)
+        pi = F.linear(torch.tanh(query.unsqueeze(-2) + cells), self.attention_out).squeeze(-1)
+        return pi - PENALTY * state.read
+
+    def _choose(
+        self, pi: Tensor, noise: Tensor | tuple[()], h: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The weights of the read, their plain one-hot, and its log-probability."""
+        xi = noise if isinstance(noise, Tensor) else None
+        if xi is None or self.inverse_temperature_hh is None:
+            hard, log_prob = choose(pi, xi)
+            w = hard
+        else:
+            tau = 1 + F.softplus(
+                F.linear(h, self.inverse_temperature_hh, self.inverse_temperature_bias)
+            )
+            log_soft = torch.log_softmax((pi + xi) * tau, -1)
+            hard = one_hot_of_largest(pi + xi)
+            w = straight_through(hard, log_soft.exp())
+            log_prob = (hard * log_soft).sum(-1)
+        return w.to(h.dtype), hard.to(h.dtype), log_prob.to(h.dtype)
+
+    def _controller(
+        self, prepared: TARDISPrepared, r: Tensor, state: TARDISState
+    ) -> tuple[Tensor, Tensor]:
+        """The LSTM, whose candidate sees its old state and the read through the reset gates."""
+        n = self.hidden_size
+        from_x, from_h, from_r = (
+            part.split([n, n, n, n, *([2] if self.reset_gates else [])], dim=-1)
+            for part in (
+                prepared.controller,
+                F.linear(state.h, self.weight_hh),
+                F.linear(r, self.weight_rh),
+            )
+        )
+        i, f, _, o, *reset = (x + h + r for x, h, r in zip(from_x, from_h, from_r, strict=True))
+        candidate_h, candidate_r = from_h[2], from_r[2]
+        if self.reset_gates:
+            logits = reset[0]
+            if isinstance(prepared.logistic, Tensor):
+                logits = logits + prepared.logistic
+            alpha, beta = torch.sigmoid(logits / TEMPERATURE).split(1, dim=-1)
+            candidate_h, candidate_r = alpha * candidate_h, beta * candidate_r
+        candidate = torch.tanh(candidate_h + from_x[2] + candidate_r)
+        c = torch.sigmoid(f) * state.c + torch.sigmoid(i) * candidate
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+    def extra_repr(self) -> str:
+        memory = f"address_size={self.address_size}, content_size={self.content_size}"
+        how = f"estimator={self.estimator!r}" + ("" if self.reset_gates else ", reset_gates=False")
+        return f"{super().extra_repr()}, cells={self.cells}, {memory}, {how}"
+
+
+def sparse_addresses(
+    cells: int, size: int, generator: Generator | None, to: Placement
+) -> Tensor:
+    """Random sparse vectors ``(cells, size)``: half of each row is drawn from N(0, 1), rounded up.
+
+    Example:
+        >>> addresses = sparse_addresses(5, 4, None, {"device": None, "dtype": None})
+        >>> addresses.count_nonzero(-1)
+        tensor([2, 2, 2, 2, 2])
+    """
+    device = to["device"] if generator is None else generator.device
+    order = torch.rand(cells, size, generator=generator, device=device).argsort(-1)
+    values = torch.randn(cells, size, generator=generator, device=device)
+    kept = torch.where(order < (size + 1) // 2, values, 0)
+    return kept.to(**to)
