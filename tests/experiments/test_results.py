@@ -13,11 +13,11 @@ from attractor.experiments.results import (
     curve,
     estimate,
     higher_is_better,
-    load_runs,
     main_metric,
     summary,
     variants,
 )
+from attractor.experiments.saved import load_runs
 
 Row = dict[str, Any]
 

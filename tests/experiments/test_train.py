@@ -38,8 +38,9 @@ def test_it_stops_when_solved(tmp_path: Path) -> None:
     config = tiny("train.stop_below=100")
     train(config, tmp_path)
     done = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
-    assert done["solved"]
     assert done["steps"] == 20
+    assert done["test"]["solved"] == 1
+    assert done["test"]["steps_to_solve"] == 20
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
@@ -102,7 +103,7 @@ def test_a_really_full_disk(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "tiny").write_text("a file where a folder should be")
-    with pytest.raises(InputError, match="expected to be able to write .* Try another folder"):
+    with pytest.raises(InputError, match="able to write .* choose another folder with --out"):
         train(tiny(), tmp_path)
 
 

@@ -14,7 +14,7 @@ def report(
     title: Annotated[str | None, typer.Option(help="Its heading.")] = None,
 ) -> None:
     """Write one self-contained page about saved runs."""
-    from attractor.experiments.results import load_runs
+    from attractor.experiments.saved import load_runs
     from attractor.report import build, write
 
     write(build(load_runs(runs), title), out)

@@ -83,7 +83,8 @@ def _exit_code(endings: list[str]) -> int:
 
 def _show(folders: list[Path], report: Path | None, as_json: bool) -> None:
     from attractor.cli.tables import results_table
-    from attractor.experiments.results import load_runs, summary
+    from attractor.experiments.results import summary
+    from attractor.experiments.saved import load_runs
 
     runs = load_runs(folders)
     if as_json:

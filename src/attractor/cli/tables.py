@@ -26,7 +26,7 @@ def results_table(rows: Sequence[SummaryRow]) -> None:
     """The results of runs: one line for each model."""
     metric = rows[0].metric
     print(f"{rows[0].budget} budget")
-    columns = ["model", f"test {metric}", "95%", "seeds", "parameters", "seconds", "status"]
+    columns = ["model", metric.replace("_", " "), "95%", "seeds", "parameters", "seconds", "status"]
     lines = []
     for row in rows:
         found = row.estimate
@@ -34,8 +34,8 @@ def results_table(rows: Sequence[SummaryRow]) -> None:
         lines.append(
             [
                 row.label,
-                f"{found.mean:.4f}" if found else "-",
-                f"± {half:.4f}" if half is not None else "-",
+                _number(found.mean) if found else "-",
+                f"± {_number(half)}" if half is not None else "-",
                 str(row.n),
                 f"{row.parameters:,}" if row.parameters else "-",
                 f"{row.seconds:.1f}" if row.seconds is not None else "-",
@@ -43,3 +43,7 @@ def results_table(rows: Sequence[SummaryRow]) -> None:
             ]
         )
     table(columns, lines, right=(1, 2, 3, 4, 5))
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.4f}"

@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,7 @@ def environment(threads: int) -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "processor": torch.backends.cpu.get_cpu_capability(),
         "threads": threads,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "cores": os.cpu_count(),
         "command": "attractor " + " ".join(sys.argv[1:]) if "attractor" in sys.argv[0] else "",
     }

@@ -89,7 +89,10 @@ def _loop(
     stop: Callable[[], bool],
 ) -> None:
     settings = config.train
-    forward: Any = torch.compile(parts.model, dynamic=True) if settings.compile else parts.model
+    forward: Any = parts.model
+    if settings.compile:
+        # scan needs the whole graph in one piece
+        forward = torch.compile(parts.model, fullgraph=True, dynamic=True)
     started = time.monotonic() - progress.seconds
     norm = math.nan
     while progress.step < settings.steps and not progress.solved:
@@ -118,11 +121,13 @@ def _loop(
             raise StoppedError
     test = evaluate(parts, "test", settings.eval_batch_size)
     log.add(step=progress.step, split="test", **test)
+    if settings.stop_below is not None:
+        # a run that did not get there counts as long as it was tried, and `solved` says so
+        test |= {"steps_to_solve": progress.step, "solved": float(progress.solved)}
     write_json(
         folder / DONE,
         {
             "steps": progress.step,
-            "solved": progress.solved,
             "seconds": round(time.monotonic() - started, 3),
             "parameters": sum(p.numel() for p in parts.model.parameters()),
             "test": test,

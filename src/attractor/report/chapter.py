@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import tomli_w
 
-from attractor.experiments.results import Run, Variant, variants
+from attractor.experiments.results import Variant, variants
+from attractor.experiments.saved import Run
 from attractor.report.figures import Figure, learning_curves
 from attractor.report.numbers import count, plural
 from attractor.report.tables import (

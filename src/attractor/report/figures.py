@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attractor.experiments.results import (
-    Floats,
-    Line,
-    Run,
-    curve,
-    main_metric,
-    variants,
-)
+from attractor.experiments.results import Floats, Line, curve, main_metric, variants
+from attractor.experiments.saved import Run
 from attractor.report.numbers import is_share
 
 Trace = dict[str, Any]

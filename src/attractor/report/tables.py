@@ -6,7 +6,6 @@ from typing import Any
 
 from attractor.experiments.results import (
     Estimate,
-    Run,
     SummaryRow,
     Variant,
     differing,
@@ -15,6 +14,7 @@ from attractor.experiments.results import (
     summary,
     variants,
 )
+from attractor.experiments.saved import Run
 from attractor.report.figures import style
 from attractor.report.numbers import MISSING, count, duration, is_share, plain, with_interval
 

@@ -1,0 +1,157 @@
+"""Saved runs, read back from their folders."""
+
+import json
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from attractor.errors import InputError
+
+Status = Literal["done", "failed", "unfinished"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder: what was asked, what was measured, how it ended.
+
+    Args:
+        folder: where it was read from.
+        config: ``config.toml``.
+        rows: ``metrics.jsonl``, the last row for each step and split, in order of steps.
+        environment: ``environment.json``, or empty.
+        outcome: ``done.json`` or ``failed.json``, or empty while unfinished.
+        status: which of these two there was.
+    """
+
+    folder: Path
+    config: dict[str, Any]
+    rows: tuple[dict[str, Any], ...]
+    environment: dict[str, Any]
+    outcome: dict[str, Any]
+    status: Status
+
+    @property
+    def experiment(self) -> str:
+        return str(self.config["experiment"])
+
+    @property
+    def budget(self) -> str:
+        return str(self.config["budget"])
+
+    @property
+    def label(self) -> str:
+        return str(self.config["label"])
+
+    @property
+    def seed(self) -> int:
+        return int(self.config["seed"])
+
+    @property
+    def test(self) -> dict[str, float]:
+        """The finite measures on the test split; empty unless the run is done."""
+        if self.status != "done":
+            return {}
+        found = self.outcome.get("test", {})
+        if not isinstance(found, Mapping):
+            return {}
+        return {name: float(value) for name, value in found.items() if is_finite(value)}
+
+    def series(self, split: str, metric: str) -> dict[int, float]:
+        """The finite values of one measure by step."""
+        return {
+            row["step"]: float(row[metric])
+            for row in self.rows
+            if row["split"] == split and is_finite(row.get(metric))
+        }
+
+
+def load_runs(paths: Iterable[Path]) -> list[Run]:
+    """Read every run under the paths: run folders, experiment folders or whole runs roots.
+
+    Args:
+        paths: folders; one that is named twice is read once.
+
+    Returns:
+        Runs by experiment, budget, label and seed; at least one.
+    """
+    folders: dict[Path, Path] = {}
+    for path in map(Path, paths):
+        if not path.is_dir():
+            got = "a file" if path.exists() else "nothing"
+            raise InputError(
+                f"expected a folder with runs at {path}, but got {got} there. "
+                "Try the folder that `attractor run` wrote, such as runs."
+            )
+        is_run = (path / "config.toml").is_file()
+        found = [path] if is_run else sorted(file.parent for file in path.rglob("config.toml"))
+        if not found:
+            raise InputError(
+                f"expected a config.toml in or below {path}, but got none. "
+                "Try the folder that `attractor run` wrote, such as runs."
+            )
+        folders |= {folder.resolve(): folder for folder in found}
+    if not folders:
+        raise InputError("expected at least one folder with runs, but got none. Try runs.")
+    runs = [_load(folder) for folder in folders.values()]
+    return sorted(
+        runs, key=lambda r: (r.experiment, r.budget, r.label.casefold(), r.seed, r.folder.name)
+    )
+
+
+def is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _load(folder: Path) -> Run:
+    config = _parsed(folder / "config.toml", tomllib.loads, "TOML") or {}
+    needed: dict[str, type] = {"experiment": str, "budget": str, "label": str, "seed": int}
+    for key, kind in needed.items():
+        if not isinstance(config.get(key), kind):
+            raise InputError(
+                f"expected {key!r} in {folder / 'config.toml'} to be {kind.__name__}, but got "
+                f"{config.get(key)!r}. Try a folder that `attractor run` wrote."
+            )
+    rows = _rows(folder / "metrics.jsonl")
+    environment = _parsed(folder / "environment.json", json.loads, "JSON") or {}
+    # A run that failed and was then repeated to its end is done, so this comes first.
+    outcome = _parsed(folder / "done.json", json.loads, "JSON")
+    if outcome is not None:
+        return Run(folder, config, rows, environment, outcome, "done")
+    outcome = _parsed(folder / "failed.json", json.loads, "JSON")
+    status: Status = "unfinished" if outcome is None else "failed"
+    return Run(folder, config, rows, environment, outcome or {}, status)
+
+
+def _parsed(path: Path, parse: Callable[[str], Any], kind: str) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        found = parse(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise _corrupt(f"{path} to be {kind}", f"text that is not ({error})") from error
+    if not isinstance(found, dict):
+        raise _corrupt(f"{path} to hold an object", type(found).__name__)
+    return found
+
+
+def _rows(path: Path) -> tuple[dict[str, Any], ...]:
+    # A run that goes on from a checkpoint may write some steps again: the last row stands.
+    rows: dict[tuple[int, str], dict[str, Any]] = {}
+    lines = path.read_bytes().splitlines() if path.is_file() else []
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = json.loads(line)
+            rows[int(row["step"]), str(row["split"])] = row
+        except (ValueError, TypeError, KeyError) as error:
+            if number == len(lines):
+                break  # still being written
+            expected = f"line {number} of {path} to be a JSON object with a step and a split"
+            raise _corrupt(expected, repr(line[:80])) from error
+    return tuple(rows[key] for key in sorted(rows))
+
+
+def _corrupt(expected: str, got: str) -> InputError:
+    return InputError(f"expected {expected}, but got {got}. Try leaving this run out.")

@@ -1,0 +1,88 @@
+"""The documentation is true: its code runs, its links lead somewhere, no public name is missing."""
+
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import attractor
+from attractor import cells, experiments, memory, models, report, tasks
+from attractor.experiments.train import train
+from experiments.helpers import tiny
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+CODE = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+@each_page
+def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if page.name == "CONTRIBUTING.md":
+        pytest.skip("its code is an outline of a file")
+    monkeypatch.chdir(tmp_path)
+    if page.stem == "report":
+        train(tiny("train.steps=5"), tmp_path / "runs")
+    names: dict[str, object] = {"__name__": "example"}
+    for block in CODE.findall(page.read_text(encoding="utf-8")):
+        exec(compile(block, str(page.relative_to(ROOT)), "exec"), names)
+
+
+@each_page
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)", prose):
+        if not target.startswith(("http://", "https://")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    nav = str(tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"])
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert str(page.relative_to(ROOT / "docs")) in nav
+
+
+@pytest.mark.parametrize("module", [attractor, cells, experiments, memory, models, report, tasks])
+def test_every_public_name_is_documented(module: ModuleType) -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    public = [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType)
+    ]
+    # a name from elsewhere that the module merely uses is imported without `as`
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
+    exported = [name for name in public if re.search(rf"as {name}$", source, re.M)]
+    missing = [name for name in exported if not re.search(rf"\b{name}\b", text)]
+    assert exported
+    assert missing == []
+
+
+def test_every_folder_has_a_page() -> None:
+    folders = [path.parent.name for path in (ROOT / "src/attractor").glob("*/__init__.py")]
+    for folder in folders:
+        assert (ROOT / "docs" / f"{folder}.md").exists(), f"docs/{folder}.md is missing"
+
+
+def test_constraints_pin_everything_that_is_asked_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"]]
+    for extra in project["optional-dependencies"].values():
+        wanted += extra
+    pinned = {
+        line.split("==")[0].lower().replace("_", "-")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if "==" in line
+    }
+    for requirement in wanted:
+        name = re.split(r"[\[>=<]", requirement)[0].lower()
+        assert name in pinned, f"{name} is not pinned in constraints.txt"
+
+
+def test_changelog_names_every_cell_task_and_experiment() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    for key in [*cells.CELLS, *tasks.TASKS, *experiments.EXPERIMENTS]:
+        assert f"`{key}`" in text, f"{key} is not in CHANGELOG.md"
