@@ -1,10 +1,13 @@
 import math
+from typing import Any
 
 import pytest
 import torch
 
-from attractor.cells import GRUCell, JANETCell, LSTMCell, RNNCell
+from attractor.cells import CELLS, GatedCell, GRUCell, JANETCell, LSTMCell, RNNCell
+from attractor.cells.layer import cell_options
 from attractor.errors import InputError
+from contracts.cells import seeded
 
 
 def test_chrono_keeps_memory_for_up_to_t_max_steps() -> None:
@@ -53,8 +56,22 @@ def test_recurrent_init_is_per_gate() -> None:
     assert RNNCell(2, 64).weight_hh.abs().max() <= 1 / 8
 
 
+@pytest.mark.parametrize("key", sorted(k for k, c in CELLS.items() if issubclass(c, GatedCell)))
+def test_gated_cells_can_start_orthogonal(key: str) -> None:
+    made: Any = CELLS[key]
+    known = cell_options(made)
+    kinds = [k for k in ("input_init", "recurrent_init") if k in known]
+    cell = made(4, 4, generator=seeded(), **dict.fromkeys(kinds, "orthogonal"))
+    for name, parameter in cell.named_parameters():
+        if parameter.dim() == 2 and name != "connection.weight_gate":
+            for block in parameter.detach().split(4):
+                torch.testing.assert_close(block @ block.T, torch.eye(4), msg=name)
+
+
 def test_unknown_initialiser() -> None:
-    with pytest.raises(InputError, match="uniform, orthogonal, identity, xavier .* got 'magic'"):
+    with pytest.raises(
+        InputError, match="uniform, unit, orthogonal, identity, xavier .* got 'magic'"
+    ):
         RNNCell(2, 3, recurrent_init="magic")  # type: ignore[arg-type]
 
 

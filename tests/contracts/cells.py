@@ -14,7 +14,11 @@ NAMES = sorted(CELLS)
 M = TypeVar("M", bound=torch.nn.Module)
 
 OPTIONS: dict[str, dict[str, Any]] = {
+    "decaynet": {"length": 8},  # the length of the input would change when it is cut
+    "dntm": {"cells": 5, "address_size": 3, "content_size": 4},
+    "ntm": {"cells": 6, "cell_size": 4, "read_heads": 2, "write_heads": 2},
     "nru": {"average_heads": True},  # summed heads with such large weights magnify rounding errors
+    "tardis": {"cells": 3, "address_size": 3, "content_size": 4, "attention_size": 5},
 }
 """Options with which a cell is tested, where its defaults do not suit a tiny network."""
 
@@ -43,7 +47,7 @@ def perturb(module: M, generator: Generator) -> M:
     with torch.no_grad():
         for parameter in module.parameters():
             noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-            parameter += 0.3 * noise.to(parameter.dtype)
+            parameter.add_(0.3 * noise.to(parameter.dtype))
     return module
 
 

@@ -46,6 +46,8 @@ class Cell(nn.Module, ABC, Generic[P, S]):
 
     input_size: int
     hidden_size: int
+    chunk: int = 0
+    """Time steps that are trained as one compiled function; see `compile_steps`."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()

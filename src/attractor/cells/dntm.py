@@ -10,13 +10,7 @@ from attractor.cells.base import Cell, Placement, positive, zeros_like_parameter
 from attractor.cells.controllers import ControllerKind, controller_class
 from attractor.cells.init import uniform_
 from attractor.errors import InputError
-from attractor.memory import choose, cosine, erase_and_add, gumbel, read
-
-FLOOR = 1e-4
-"""The least length of a key or a cell in the cosine."""
-
-DECAY = 0.1
-"""The share of the old in the moving average of a head's logits."""
+from attractor.memory import choose, cosine, erase_and_add, gumbel, read, unit, wide
 
 
 class DNTMState(NamedTuple):
@@ -167,10 +161,15 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
         return [self.address_size + self.content_size, 1, *([1] if self.lru else [])]
 
     def initial_state(self, batch_size: int) -> DNTMState:
-        h, c = zeros_like_parameters(self, 2, batch_size, self.hidden_size).unbind()
-        content = zeros_like_parameters(self, batch_size, self.cells, self.content_size)
-        read, write = zeros_like_parameters(self, 2, batch_size, self.cells).unbind()
-        return DNTMState(h, c, content, read, write, zeros_like_parameters(self, batch_size))
+        shapes: list[tuple[int, ...]] = [
+            (self.hidden_size,),
+            (self.hidden_size,),
+            (self.cells, self.content_size),
+            (self.cells,),
+            (self.cells,),
+            (),
+        ]
+        return DNTMState(*(zeros_like_parameters(self, batch_size, *shape) for shape in shapes))
 
     def prepare(self, x: Tensor) -> DNTMPrepared:
         sampled = self.discrete and self.training
@@ -185,39 +184,40 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
     def step(self, prepared: DNTMPrepared, state: DNTMState) -> tuple[Tensor, DNTMState]:
         h, c, content, v_r, v_w, _ = state
         memory = torch.cat([self.address.expand(len(content), -1, -1), content], -1)
+        directions = unit(memory, floor=1e-4)
         read_noise, write_noise = (
             prepared.noise.unbind(-2) if isinstance(prepared.noise, Tensor) else (None, None)
         )
         heads = prepared.read + F.linear(h, self.read_hh)
-        w_r, v_r, log_read = self._address(heads, memory, v_r, read_noise)
-        r = read(memory, w_r.unsqueeze(-2)).squeeze(-2)
+        w_r, v_r, log_read = self._address(heads, directions, v_r, read_noise)
+        r = read(memory, w_r).squeeze(1)
         h, c = self.controller.step(prepared.controller, r, h, c)
         heads = prepared.write + F.linear(h, self.write_hh)
-        address, e, alpha = heads.split([sum(self._address_sizes), self.content_size, 1], dim=-1)
-        w_w, v_w, log_write = self._address(address, memory, v_w, write_noise)
-        written = torch.relu(
-            F.linear(h, self.content_hh) + torch.sigmoid(alpha) * prepared.content
+        address, e, alpha = torch.split(
+            heads, [sum(self._address_sizes), self.content_size, 1], dim=-1
         )
-        content = erase_and_add(
-            content, w_w.unsqueeze(-2), torch.sigmoid(e).unsqueeze(-2), written.unsqueeze(-2)
-        )
+        w_w, v_w, log_write = self._address(address, directions, v_w, write_noise)
+        written = torch.relu(F.linear(h, self.content_hh) + torch.sigmoid(alpha) * prepared.content)
+        content = erase_and_add(content, w_w, torch.sigmoid(e).unsqueeze(1), written.unsqueeze(1))
         return h, DNTMState(h, c, content, v_r, v_w, log_read + log_write)
 
     def _address(
-        self, head: Tensor, memory: Tensor, average: Tensor, noise: Tensor | None
+        self, head: Tensor, directions: Tensor, average: Tensor, noise: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The weights of one head, its new average, and the log-probability of its choice."""
-        k, beta, *gamma = head.split(self._address_sizes, dim=-1)
-        z = (1 + F.softplus(beta)) * cosine(k.unsqueeze(-2), memory, FLOOR).squeeze(-2)
+        """The weights of one head ``(batch, 1, cells)``, its new average, and how likely its
+        choice was."""
+        k, beta, *gamma = torch.split(wide(head), self._address_sizes, dim=-1)
+        z = (1 + F.softplus(beta)) * cosine(k.unsqueeze(1), directions, floor=1e-4).squeeze(1)
         logits = z - torch.sigmoid(gamma[0]) * average if self.lru else z
         if self.discrete:
             w, log_prob = choose(logits, noise)
         else:
-            w, log_prob = torch.softmax(logits, -1), torch.zeros_like(average[..., 0])
+            w, log_prob = torch.softmax(logits, -1), logits.new_zeros(len(logits))
         if self.nop:
-            w = F.pad(w[..., :-1], (0, 1))
-        v = DECAY * average + (1 - DECAY) * z
-        return w.to(memory.dtype), v.to(memory.dtype), log_prob.to(memory.dtype)
+            w = F.pad(w[:, :-1], (0, 1))
+        v = torch.lerp(z, wide(average), 0.1)
+        to = average.dtype
+        return w.unsqueeze(1).to(to), v.to(to), log_prob.to(to)
 
     def extra_repr(self) -> str:
         memory = f"address_size={self.address_size}, content_size={self.content_size}"

@@ -11,9 +11,6 @@ from attractor.cells.base import Cell, Placement, zeros_like_parameters
 from attractor.cells.init import uniform_
 from attractor.cells.rotations import angles, complex_modrelu, layout, modrelu, rotate, turn
 
-EPS = 0.01
-"""What is added to the modulus in the modReLU."""
-
 
 class EURNNState(NamedTuple):
     """Real and imaginary part of the hidden state."""
@@ -96,7 +93,7 @@ class EURNNCell(Cell[Tensor, Tensor | EURNNState]):
         self.theta = nn.Parameter(torch.empty(count, **to))
         self.phi = None if real else nn.Parameter(torch.empty(count, **to))
         self.omega = None if real else nn.Parameter(torch.empty(hidden_size, **to))
-        self.bias = nn.Parameter(torch.full((hidden_size,), -EPS if real else 0.0, **to))
+        self.bias = nn.Parameter(torch.full((hidden_size,), -0.01 if real else 0.0, **to))
         uniform_(self.weight_ih, 0.01, generator)
         for angle in (self.theta, self.phi, self.omega):
             if angle is not None:
@@ -114,10 +111,10 @@ class EURNNCell(Cell[Tensor, Tensor | EURNNState]):
     ) -> tuple[Tensor, Tensor | EURNNState]:
         if isinstance(state, Tensor):
             z = rotate(state, self.layers, self.theta) + prepared
-            h = modrelu(z, self.bias, EPS)
+            h = modrelu(z, self.bias, eps=0.01)
             return h, h
         assert self.omega is not None
         z = turn(rotate(torch.stack(state), self.layers, self.theta, self.phi), self.omega)
         z = z + torch.stack(prepared.chunk(2, dim=-1))
-        re, im = complex_modrelu(z, self.bias, EPS).unbind(0)
+        re, im = complex_modrelu(z, self.bias, eps=0.01).unbind(0)
         return re, EURNNState(re, im)

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -61,35 +61,24 @@ class SummedCell(GatedCell[P, S]):
     """
 
     weight_ih: nn.Parameter
+    bias: nn.Parameter | None
 
     def check_sums(self) -> None:
         """Raise if the state also acts where `recurrent` does not show it."""
 
-    @abstractmethod
     def shift(self) -> Tensor | None:
         """The biases, as long as the sums, or ``None``."""
+        return self.bias
 
-    @abstractmethod
     def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> P:
-        """The prepared input, from the sums and what else of x `activate` needs."""
+        """The prepared input: the sums, and what else of x `activate` needs."""
+        return cast(P, sums)
 
     def prepare(self, x: Tensor) -> P:
         return self.arrange(F.linear(x, self.weight_ih, self.shift()), x, None)
 
     def prepare_ragged(self, x: Tensor, lengths: Tensor) -> P:
         return self.arrange(F.linear(x, self.weight_ih, self.shift()), x, lengths)
-
-
-class PlainSummedCell(SummedCell[Tensor, S]):
-    """A summed cell with one bias for each sum, which needs nothing else of the input."""
-
-    bias: nn.Parameter | None
-
-    def shift(self) -> Tensor | None:
-        return self.bias
-
-    def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> Tensor:
-        return sums
 
 
 def map_sums(function: Map, prepared: Any) -> Any:

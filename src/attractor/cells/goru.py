@@ -10,9 +10,6 @@ from attractor.cells.base import Cell, Placement, zeros_like_parameters
 from attractor.cells.init import uniform_
 from attractor.cells.rotations import angles, layout, modrelu, rotate
 
-EPS = 0.001
-"""What is added to the modulus in the modReLU."""
-
 
 class GORUCell(Cell[Tensor, Tensor]):
     r"""Gated orthogonal recurrent unit: a GRU whose recurrent matrix is a rotation.
@@ -92,6 +89,6 @@ class GORUCell(Cell[Tensor, Tensor]):
         gates = torch.sigmoid(prepared[..., :n] + F.linear(h, self.weight_hh))
         r, z = gates.chunk(2, dim=-1)
         a = prepared[..., n:] + r * rotate(h, self.layers, self.theta)
-        candidate = modrelu(a, self.modrelu_bias, EPS)
+        candidate = modrelu(a, self.modrelu_bias, eps=0.001)
         h = z * h + (1 - z) * candidate
         return h, h

@@ -6,12 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells.base import Cell, Placement, zeros_like_parameters
+from attractor.cells.base import Placement, zeros_like_parameters
+from attractor.cells.gated import Map, SummedCell, identity
 from attractor.cells.init import Initialiser, chrono_, weights_
 from attractor.errors import InputError
 
 
-class GRUCell(Cell[Tensor, Tensor]):
+class GRUCell(SummedCell[Tensor, Tensor]):
     r"""Gated recurrent unit, resetting before the recurrent matmul or after it.
 
     .. math::
@@ -88,16 +89,35 @@ class GRUCell(Cell[Tensor, Tensor]):
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def prepare(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight_ih, self.bias)
-
-    def step(self, prepared: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        h, n = state, 2 * self.hidden_size
-        r, z = torch.sigmoid(prepared[..., :n] + F.linear(h, self.weight_hh[:n])).chunk(2, dim=-1)
+    def check_sums(self) -> None:
         if self.reset == "before":
-            recurrent = F.linear(r * h, self.weight_hh[n:])
+            raise InputError(
+                "expected a GRU that resets after the matmul, whose candidate is a sum that can be "
+                'normalised, but got reset="before". Try reset="after".'
+            )
+
+    def recurrent(self, state: Tensor) -> Tensor:
+        if self.reset == "before":
+            return F.linear(state, self.weight_hh[: 2 * self.hidden_size])
+        return F.linear(state, self.weight_hh)
+
+    def activate(
+        self,
+        prepared: Tensor,
+        recurrent: Tensor,
+        state: Tensor,
+        *,
+        candidate: Map = identity,
+        memory: Map = identity,
+    ) -> tuple[Tensor, Tensor]:
+        h, n = state, 2 * self.hidden_size
+        r, z = torch.sigmoid(prepared[..., :n] + recurrent[..., :n]).chunk(2, dim=-1)
+        if self.reset == "before":
+            from_state = F.linear(r * h, self.weight_hh[n:])
+        elif self.bias_hh is None:
+            from_state = r * recurrent[..., n:]
         else:
-            recurrent = r * F.linear(h, self.weight_hh[n:], self.bias_hh)
-        candidate = torch.tanh(prepared[..., n:] + recurrent)
-        h = (1 - z) * h + z * candidate
+            from_state = r * (recurrent[..., n:] + self.bias_hh)
+        a = torch.tanh(prepared[..., n:] + from_state)
+        h = (1 - z) * h + z * candidate(a)
         return h, h

@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.errors import InputError
 
-Initialiser = Literal["uniform", "orthogonal", "identity", "xavier"]
+Initialiser = Literal["uniform", "unit", "orthogonal", "identity", "xavier"]
 
 
 def uniform_(weight: Tensor, bound: float, generator: Generator | None) -> Tensor:
@@ -16,24 +16,36 @@ def uniform_(weight: Tensor, bound: float, generator: Generator | None) -> Tenso
     return _fill(weight, lambda w: nn.init.uniform_(w, -bound, bound, generator), generator)
 
 
-def weights_(
-    weight: Tensor, kind: Initialiser, hidden_size: int, generator: Generator | None
-) -> Tensor:
-    """Fill a stack of square or rectangular blocks of `hidden_size` rows, each on its own.
+def normal_(weight: Tensor, std: float, generator: Generator | None) -> Tensor:
+    """Fill with N(0, std²)."""
+    return _fill(weight, lambda w: nn.init.normal_(w, 0, std, generator), generator)
 
-    ``uniform`` is torch.nn's U(±1/sqrt(hidden_size)); ``orthogonal`` and ``identity`` are Saxe
-    et al. (2014) and Le et al. (2015); ``xavier`` is Glorot and Bengio's (2010) normal form.
+
+def weights_(
+    weight: Tensor,
+    kind: Initialiser,
+    hidden_size: int,
+    generator: Generator | None,
+    *,
+    rows: int | None = None,
+) -> Tensor:
+    """Fill a stack of blocks of `rows` (by default `hidden_size`) rows, each on its own.
+
+    ``uniform`` is torch.nn's U(±1/sqrt(hidden_size)) and ``unit`` is U(±1); ``orthogonal`` and
+    ``identity`` are Saxe et al. (2014) and Le et al. (2015); ``xavier`` is Glorot and Bengio's
+    (2010) normal form.
     """
     bound = hidden_size**-0.5
     fillers: dict[str, Callable[[Tensor], Tensor]] = {
         "uniform": lambda w: nn.init.uniform_(w, -bound, bound, generator),
+        "unit": lambda w: nn.init.uniform_(w, -1, 1, generator),
         "orthogonal": lambda w: nn.init.orthogonal_(w, generator=generator),
         "identity": nn.init.eye_,
         "xavier": lambda w: nn.init.xavier_normal_(w, generator=generator),
     }
     if kind not in fillers:
         raise InputError(f"expected one of {', '.join(fillers)} to fill weights, but got {kind!r}.")
-    for block in torch.split(weight.detach(), hidden_size):
+    for block in torch.split(weight.detach(), rows or hidden_size):
         _fill(block, fillers[kind], generator)
     return weight
 

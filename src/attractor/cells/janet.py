@@ -4,11 +4,12 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells.base import Cell, Placement, zeros_like_parameters
+from attractor.cells.base import Placement, zeros_like_parameters
+from attractor.cells.gated import Map, SummedCell, identity
 from attractor.cells.init import Initialiser, chrono_, weights_
 
 
-class JANETCell(Cell[Tensor, Tensor]):
+class JANETCell(SummedCell[Tensor, Tensor]):
     r"""Just another network (JANET): one gate, which forgets less than it lets in by beta.
 
     .. math::
@@ -66,7 +67,9 @@ class JANETCell(Cell[Tensor, Tensor]):
     ) -> None:
         super().__init__(input_size, hidden_size)
         to: Placement = {"device": device, "dtype": dtype}
-        self.beta = beta
+        self.beta: Tensor
+        # a tensor, since a compiled loop takes no float from outside
+        self.register_buffer("beta", torch.tensor(float(beta), **to), persistent=False)
         self.weight_ih = nn.Parameter(torch.empty(2 * hidden_size, input_size, **to))
         self.weight_hh = nn.Parameter(torch.empty(2 * hidden_size, hidden_size, **to))
         self.bias = nn.Parameter(torch.zeros(2 * hidden_size, **to)) if bias else None
@@ -81,11 +84,19 @@ class JANETCell(Cell[Tensor, Tensor]):
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def prepare(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight_ih, self.bias)
+    def recurrent(self, state: Tensor) -> Tensor:
+        return F.linear(state, self.weight_hh)
 
-    def step(self, prepared: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        s, candidate = (prepared + F.linear(state, self.weight_hh)).chunk(2, dim=-1)
-        new = (1 - torch.sigmoid(s - self.beta)) * torch.tanh(candidate)
+    def activate(
+        self,
+        prepared: Tensor,
+        recurrent: Tensor,
+        state: Tensor,
+        *,
+        candidate: Map = identity,
+        memory: Map = identity,
+    ) -> tuple[Tensor, Tensor]:
+        s, a = (prepared + recurrent).chunk(2, dim=-1)
+        new = (1 - torch.sigmoid(s - self.beta)) * candidate(torch.tanh(a))
         h = torch.sigmoid(s) * state + new
         return h, h

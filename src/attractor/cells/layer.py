@@ -1,6 +1,7 @@
 """A recurrent layer from any cell: the drop-in for ``nn.LSTM``."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,12 +15,16 @@ from attractor.cells.table import CELLS
 from attractor.cells.unroll import Unrolled, unroll, unroll_ragged
 from attractor.errors import InputError, unknown
 
+CellFactory = Callable[..., Cell[Any, Any]]
+"""A `Cell` class, or whatever else makes a cell from sizes and options."""
+
 
 class Recurrent(nn.Module):
     r"""Any cell over time, in layers and directions, called and answering as ``nn.LSTM``.
 
     Args:
-        cell: a key of ``CELLS`` or a `Cell` class.
+        cell: a key of ``CELLS``, a `Cell` class, or what `layer_norm`, `zoneout` and the like
+            return.
         input_size: features of the input.
         hidden_size: units of each cell.
         num_layers: layers, each reading the outputs of the one below.
@@ -51,7 +56,7 @@ class Recurrent(nn.Module):
 
     def __init__(
         self,
-        cell: str | type[Cell[Any, Any]],
+        cell: str | CellFactory,
         input_size: int,
         hidden_size: int,
         num_layers: int = 1,
@@ -65,8 +70,8 @@ class Recurrent(nn.Module):
         **cell_options: Any,
     ) -> None:
         super().__init__()
-        cell_class: Any = _resolve(cell)
-        _check_options(cell_class, cell_options)
+        make = resolve(cell)
+        _check_options(make, cell_options)
         if not 0 <= dropout <= 1:
             raise InputError(f"expected dropout to be from 0 to 1, but got {dropout!r}.")
         self.input_size = positive(type(self), "input_size", input_size)
@@ -79,7 +84,7 @@ class Recurrent(nn.Module):
         features = input_size
         for _ in range(num_layers):
             for _ in range(self.num_directions):
-                made = cell_class(
+                made = make(
                     features,
                     hidden_size,
                     generator=generator,
@@ -87,6 +92,10 @@ class Recurrent(nn.Module):
                     dtype=dtype,
                     **cell_options,
                 )
+                if not isinstance(made, Cell):
+                    raise InputError(
+                        f"expected {name_of(make)} to make a Cell, but it made {type(made)}."
+                    )
                 self.cells.append(made)
             features = self.num_directions * made.output_size
         self.output_size = features
@@ -262,7 +271,7 @@ def _run_one(
 
 
 def _plain(state: Any) -> Any:
-    return tuple(state) if isinstance(state, tuple) else state
+    return tuple(map(_plain, state)) if isinstance(state, tuple) else state
 
 
 def _flip(x: Tensor, lengths: Tensor | None) -> Tensor:
@@ -275,12 +284,13 @@ def _flip(x: Tensor, lengths: Tensor | None) -> Tensor:
     return x[index, torch.arange(x.shape[1], device=x.device)]
 
 
-def _resolve(cell: str | type[Cell[Any, Any]]) -> type[Cell[Any, Any]]:
+def resolve(cell: str | CellFactory) -> CellFactory:
+    """What makes the cell that is meant by a key of ``CELLS``, a class or a function."""
     if isinstance(cell, str):
         if cell not in CELLS:
             raise unknown("cell", cell, CELLS)
         return CELLS[cell]
-    if inspect.isclass(cell) and issubclass(cell, Cell):
+    if issubclass(cell, Cell) if inspect.isclass(cell) else callable(cell):
         return cell
     raise InputError(
         f"expected cell to be a key of CELLS or a Cell class, but got {cell!r}. "
@@ -288,15 +298,21 @@ def _resolve(cell: str | type[Cell[Any, Any]]) -> type[Cell[Any, Any]]:
     )
 
 
-def cell_options(cell: type[Cell[Any, Any]]) -> dict[str, inspect.Parameter]:
+def name_of(cell: CellFactory) -> str:
+    """The name of a cell in messages."""
+    return str(getattr(cell, "__name__", cell))
+
+
+def cell_options(cell: CellFactory) -> dict[str, inspect.Parameter]:
     """The options of a cell, by name."""
     common = {"generator", "device", "dtype"}
-    parameters = inspect.signature(cell.__init__).parameters.values()
+    parameters = inspect.signature(cell).parameters.values()
     return {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in common}
 
 
-def _check_options(cell: type[Cell[Any, Any]], options: dict[str, Any]) -> None:
+def _check_options(cell: CellFactory, options: dict[str, Any]) -> None:
     known = cell_options(cell)
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cell).parameters.values())
     for name in options:
-        if name not in known:
-            raise unknown(f"option of {cell.__name__}", name, known)
+        if name not in known and not takes_any:
+            raise unknown(f"option of {name_of(cell)}", name, known)

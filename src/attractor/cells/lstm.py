@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells.base import Cell, Placement, zeros_like_parameters
+from attractor.cells.base import Placement, zeros_like_parameters
+from attractor.cells.gated import Map, SummedCell, identity
 from attractor.cells.init import Initialiser, chrono_, uniform_, weights_
 from attractor.errors import InputError
 
@@ -18,7 +19,7 @@ class LSTMState(NamedTuple):
     c: Tensor
 
 
-class LSTMCell(Cell[Tensor, LSTMState]):
+class LSTMCell(SummedCell[Tensor, LSTMState]):
     r"""Long short-term memory, with optional peepholes, chrono initialisation and projection.
 
     .. math::
@@ -90,6 +91,7 @@ class LSTMCell(Cell[Tensor, LSTMState]):
             )
         to: Placement = {"device": device, "dtype": dtype}
         self.proj_size = proj_size
+        self.memory_size = hidden_size
         self.weight_ih = nn.Parameter(torch.empty(4 * hidden_size, input_size, **to))
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, self.output_size, **to))
         self.bias = nn.Parameter(torch.zeros(4 * hidden_size, **to)) if bias else None
@@ -118,18 +120,26 @@ class LSTMCell(Cell[Tensor, LSTMState]):
             zeros_like_parameters(self, batch_size, self.hidden_size),
         )
 
-    def prepare(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight_ih, self.bias)
+    def recurrent(self, state: LSTMState) -> Tensor:
+        return F.linear(state.h, self.weight_hh)
 
-    def step(self, prepared: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
-        i, f, candidate, o = (prepared + F.linear(state.h, self.weight_hh)).chunk(4, dim=-1)
+    def activate(
+        self,
+        prepared: Tensor,
+        recurrent: Tensor,
+        state: LSTMState,
+        *,
+        candidate: Map = identity,
+        memory: Map = identity,
+    ) -> tuple[Tensor, LSTMState]:
+        i, f, a, o = (prepared + recurrent).chunk(4, dim=-1)
         if self.peephole is not None:
             i = i + self.peephole[0] * state.c
             f = f + self.peephole[1] * state.c
-        c = torch.sigmoid(f) * state.c + torch.sigmoid(i) * torch.tanh(candidate)
+        c = torch.sigmoid(f) * state.c + torch.sigmoid(i) * candidate(torch.tanh(a))
         if self.peephole is not None:
             o = o + self.peephole[2] * c
-        h = torch.sigmoid(o) * torch.tanh(c)
+        h = torch.sigmoid(o) * torch.tanh(memory(c))
         if self.weight_hr is not None:
             h = F.linear(h, self.weight_hr)
         return h, LSTMState(h, c)

@@ -11,9 +11,6 @@ from attractor.cells.base import Cell, Placement, positive, zeros_like_parameter
 from attractor.cells.init import uniform_
 from attractor.errors import InputError
 
-EPS = 1e-12
-"""The least norm by which a direction is divided."""
-
 
 class NRUState(NamedTuple):
     """Hidden state and memory."""
@@ -41,8 +38,8 @@ def directions(p: Tensor, q: Tensor, heads: int, *, relu_heads: bool = False) ->
         v = torch.relu(v)
     # The fifth power of 5e7 overflows float32, so the largest entry is made 1 first; the result
     # does not depend on that scale, so no gradient passes through it. The sum is then at least 1,
-    # unless the scale is EPS, and there 1 is the norm's floor.
-    u = v / v.detach().abs().amax(-1, keepdim=True).clamp_min(EPS)
+    # unless the scale is its floor 1e-12, and there 1 is the floor of the norm.
+    u = v / v.detach().abs().amax(-1, keepdim=True).clamp_min(1e-12)
     square = u * u
     fifth = (square * square * u.abs()).sum(-1, keepdim=True)
     return u / fifth.clamp_min(1) ** 0.2
@@ -63,10 +60,10 @@ class NRUCell(Cell[Tensor, NRUState]):
     ``relu_heads``; :math:`p` and :math:`q` have :math:`\sqrt{km}` entries; :math:`g` is
     `directions`: a ReLU if ``relu_heads``, then division by the :math:`L_5` norm.
 
-    The rows of the heads are stacked as :math:`\alpha, \beta, p^w, p^e, q^w, q^e`.
-    ``weight_hh`` holds :math:`W_h` and :math:`W_c` side by side; ``weight_heads`` holds what the
-    heads read from :math:`h_t` and :math:`m_{t-1}` side by side; ``weight_ih`` stacks :math:`W_i`
-    above what the heads read from :math:`x_t`; ``bias`` stacks :math:`b_h` above theirs.
+    The rows of the heads are stacked as :math:`\alpha, \beta, p^w, p^e, q^w, q^e`. ``weight_ih``
+    stacks :math:`W_i` above what the heads read from :math:`x_t`, ``weight_mh`` stacks :math:`W_c`
+    above what they read from :math:`m_{t-1}`, and ``bias`` stacks :math:`b_h` above theirs;
+    ``weight_hh`` is :math:`W_h`, and ``weight_heads`` what the heads read from :math:`h_t`.
 
     Args:
         input_size: features in :math:`x_t`.
@@ -78,7 +75,7 @@ class NRUCell(Cell[Tensor, NRUState]):
             erasing only subtracts (the thesis's language model).
         heads_read_input: the heads see :math:`x_t` (the equations). The author's code and the
             published parameter counts have ``False``.
-        average_heads: divide both sums by :math:`k` (the author's code).
+        average_heads: divide both sums by :math:`k`: the author's code, and steadier to train.
         memory: ``"additive"``, or ``"multiplicative"`` to erase in proportion to what is there:
             :math:`m_t = m_{t-1} \odot (1 - \sum_i \beta_i v^e_i) + \sum_i \alpha_i v^w_i`.
         generator: draws the initial weights; ``None`` means torch's default generator.
@@ -94,9 +91,12 @@ class NRUCell(Cell[Tensor, NRUState]):
         torch.Size([2, 64])
 
     Departs from the paper: every linear function has a bias, which the equations do not print but
-    the published parameter counts need. The norm is at least 1e-12. The thesis names
-    multiplicative memory without defining it; in the author's code it scales the memory by what
-    is written less what is erased, and a memory that starts at zero then stays zero.
+    the published parameter counts need. The norm is at least 1e-12. Weights start as in
+    ``nn.Linear``, but those of :math:`\alpha` and :math:`\beta` :math:`k` times smaller where heads
+    are summed: the network then starts as one that averages, instead of with losses in the
+    thousands. The thesis names multiplicative memory without defining it; in the author's code it
+    scales the memory by what is written less what is erased, and a memory that starts at zero then
+    stays zero.
 
     References:
         Chandar et al. (2019), Towards non-saturating recurrent units for modelling long-term
@@ -141,20 +141,26 @@ class NRUCell(Cell[Tensor, NRUState]):
         self.average_heads = average_heads
         self.memory = memory
         to: Placement = {"device": device, "dtype": dtype}
-        n, both = hidden_size, hidden_size + memory_size
-        rows = 2 * heads + 4 * self.side
+        n, rows = hidden_size, 2 * heads + 4 * self.side
         reading = n + rows if heads_read_input else n
         self.weight_ih = nn.Parameter(torch.empty(reading, input_size, **to))
-        self.weight_hh = nn.Parameter(torch.empty(n, both, **to))
-        self.weight_heads = nn.Parameter(torch.empty(rows, both, **to))
+        self.weight_mh = nn.Parameter(torch.empty(n + rows, memory_size, **to))
+        self.weight_hh = nn.Parameter(torch.empty(n, n, **to))
+        self.weight_heads = nn.Parameter(torch.empty(rows, n, **to))
         self.bias = nn.Parameter(torch.empty(n + rows, **to))
         # as nn.Linear: U(±1/sqrt(all that a row reads)), the bias too
-        bound = (input_size + both) ** -0.5
-        bound_heads = bound if heads_read_input else both**-0.5
-        for block in (self.weight_ih.detach(), self.weight_hh.detach(), self.bias.detach()[:n]):
-            uniform_(block, bound, generator)
-        for block in (self.weight_heads.detach(), self.bias.detach()[n:]):
-            uniform_(block, bound_heads, generator)
+        inputs = input_size + n + memory_size
+        bound, bound_heads = inputs**-0.5, (inputs - (not heads_read_input) * input_size) ** -0.5
+        uniform_(self.weight_hh, bound, generator)
+        uniform_(self.weight_heads, bound_heads, generator)
+        for weight in (self.weight_ih, self.weight_mh, self.bias):
+            uniform_(weight.detach()[:n], bound, generator)
+            uniform_(weight.detach()[n:], bound_heads, generator)
+        if not average_heads:
+            # a sum of k contents grows without bounds from the start; let it start as their mean
+            for weight in (self.weight_ih, self.weight_mh, self.bias):
+                weight.detach()[n : n + 2 * heads].div_(heads)
+            self.weight_heads.detach()[: 2 * heads].div_(heads)
 
     def initial_state(self, batch_size: int) -> NRUState:
         return NRUState(
@@ -163,13 +169,14 @@ class NRUCell(Cell[Tensor, NRUState]):
         )
 
     def prepare(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight_ih, self.bias[: self.weight_ih.shape[0]])
+        silent = self.weight_mh.shape[0] - self.weight_ih.shape[0]  # heads that read no input
+        return F.linear(x, F.pad(self.weight_ih, (0, 0, 0, silent)), self.bias)
 
     def step(self, prepared: Tensor, state: NRUState) -> tuple[Tensor, NRUState]:
         n, k, m = self.hidden_size, self.heads, state.m
-        h = torch.relu(prepared[..., :n] + F.linear(torch.cat(state, dim=-1), self.weight_hh))
-        known = prepared[..., n:] if self.heads_read_input else self.bias[n:]
-        rows = known + F.linear(torch.cat((h, m), dim=-1), self.weight_heads)
+        known = prepared + F.linear(m, self.weight_mh)
+        h = torch.relu(known[..., :n] + F.linear(state.h, self.weight_hh))
+        rows = known[..., n:] + F.linear(h, self.weight_heads)
         # in the memory's own type, which autocast does not lower: errors here would add up
         parts = torch.split(rows.to(m.dtype), [2 * k, 2 * self.side, 2 * self.side], dim=-1)
         contents, p, q = (torch.unflatten(part, -1, (2, -1)) for part in parts)  # write, erase

@@ -10,13 +10,7 @@ from attractor.cells.base import Cell, Placement, positive, zeros_like_parameter
 from attractor.cells.controllers import ControllerKind, controller_class
 from attractor.cells.init import uniform_
 from attractor.errors import InputError
-from attractor.memory import cosine, erase_and_add, read, sharpen, shift
-
-START = 1e-6
-"""What every cell of a fresh memory holds."""
-
-FLOOR = 1e-8
-"""The least length of a key or a cell in the cosine."""
+from attractor.memory import cosine, erase_and_add, read, sharpen, shift, unit, wide
 
 
 class NTMState(NamedTuple):
@@ -150,7 +144,7 @@ class NTMCell(Cell[NTMPrepared, NTMState]):
 
     def initial_state(self, batch_size: int) -> NTMState:
         h = zeros_like_parameters(self, batch_size, self.hidden_size)
-        memory = zeros_like_parameters(self, batch_size, self.cells, self.cell_size) + START
+        memory = zeros_like_parameters(self, batch_size, self.cells, self.cell_size) + 1e-6
         read, write = (
             F.pad(zeros_like_parameters(self, batch_size, heads, 1) + 1, (0, self.cells - 1))
             for heads in (self.read_heads, self.write_heads)
@@ -167,25 +161,27 @@ class NTMCell(Cell[NTMPrepared, NTMState]):
     def step(self, prepared: NTMPrepared, state: NTMState) -> tuple[Tensor, NTMState]:
         h, c, memory, w_r, w_w = state
         heads = prepared.read + F.linear(h, self.read_hh)
-        w_r = self._address(heads.unflatten(-1, (self.read_heads, -1)), memory, w_r)
+        directions = unit(memory, floor=1e-8)
+        w_r = self._address(torch.unflatten(heads, -1, (self.read_heads, -1)), directions, w_r)
         r = read(memory, w_r).flatten(-2)
         h, c = self.controller.step(prepared.controller, r, h, c)
-        heads = (prepared.write + F.linear(h, self.write_hh)).unflatten(-1, (self.write_heads, -1))
-        address, e, a = heads.split(
-            [sum(self._address_sizes), self.cell_size, self.cell_size], dim=-1
+        heads = prepared.write + F.linear(h, self.write_hh)
+        address, e, a = torch.split(
+            torch.unflatten(heads, -1, (self.write_heads, -1)),
+            [sum(self._address_sizes), self.cell_size, self.cell_size],
+            dim=-1,
         )
-        w_w = self._address(address, memory, w_w)
+        w_w = self._address(address, directions, w_w)
         memory = erase_and_add(memory, w_w, torch.sigmoid(e), a)
         return h, NTMState(h, c, memory, w_r, w_w)
 
-    def _address(self, heads: Tensor, memory: Tensor, last: Tensor) -> Tensor:
+    def _address(self, heads: Tensor, directions: Tensor, last: Tensor) -> Tensor:
         """The weights of heads ``(batch, heads, rows)``, ``(batch, heads, cells)``."""
-        k, beta, g, s, gamma = heads.split(self._address_sizes, dim=-1)
-        w_c = torch.softmax(F.softplus(beta) * cosine(k, memory, FLOOR), -1)
-        g = torch.sigmoid(g)
-        w_g = g * w_c + (1 - g) * last
+        k, beta, g, s, gamma = torch.split(wide(heads), self._address_sizes, dim=-1)
+        w_c = torch.softmax(F.softplus(beta) * cosine(k, directions, floor=1e-8), -1)
+        w_g = torch.lerp(wide(last), w_c, torch.sigmoid(g))
         w = sharpen(shift(w_g, torch.softmax(s, -1)), 1 + F.softplus(gamma))
-        return w.to(memory.dtype)
+        return w.to(last.dtype)
 
     def extra_repr(self) -> str:
         heads = f"read_heads={self.read_heads}, write_heads={self.write_heads}"

@@ -6,12 +6,14 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells.base import Cell, Placement, zeros_like_parameters
+from attractor.cells.base import Placement, zeros_like_parameters
+from attractor.cells.gated import Map, SummedCell, identity
 from attractor.cells.init import Initialiser, weights_
+from attractor.cells.normalise import UnitNorm
 from attractor.errors import InputError
 
 
-class RNNCell(Cell[Tensor, Tensor]):
+class RNNCell(SummedCell[Tensor, Tensor]):
     r"""Plain recurrent network, with tanh or ReLU.
 
     .. math::
@@ -76,19 +78,27 @@ class RNNCell(Cell[Tensor, Tensor]):
         self.bias = (
             nn.Parameter(torch.zeros(hidden_size, **to)) if bias and not layer_norm else None
         )
-        self.norm = nn.LayerNorm(hidden_size, bias=bias, **to) if layer_norm else None
+        self.norm = UnitNorm(hidden_size, bias=bias, **to) if layer_norm else None
         weights_(self.weight_ih, input_init, hidden_size, generator)
         weights_(self.weight_hh, recurrent_init, hidden_size, generator)
 
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def prepare(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight_ih, self.bias)
+    def recurrent(self, state: Tensor) -> Tensor:
+        return F.linear(state, self.weight_hh)
 
-    def step(self, prepared: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        a = prepared + F.linear(state, self.weight_hh)
+    def activate(
+        self,
+        prepared: Tensor,
+        recurrent: Tensor,
+        state: Tensor,
+        *,
+        candidate: Map = identity,
+        memory: Map = identity,
+    ) -> tuple[Tensor, Tensor]:
+        a = prepared + recurrent
         if self.norm is not None:
             a = self.norm(a)
-        h = torch.relu(a) if self.nonlinearity == "relu" else torch.tanh(a)
+        h = candidate(torch.relu(a) if self.nonlinearity == "relu" else torch.tanh(a))
         return h, h

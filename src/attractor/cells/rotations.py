@@ -96,30 +96,31 @@ def rotate(h: Tensor, layers: Layout, theta: Tensor, phi: Tensor | None = None) 
     """
     sizes = [layer.pairs for layer in layers]
     cos, sin = torch.split(theta.cos(), sizes), torch.split(theta.sin(), sizes)
-    phis = None if phi is None else torch.split(phi, sizes)
+    if phi is not None:
+        phase_cos, phase_sin = torch.split(phi.cos(), sizes), torch.split(phi.sin(), sizes)
     for index in reversed(range(len(layers))):
         first, groups, distance = layers[index]
-        last = first + 2 * layers[index].pairs
-        form = (groups, distance)
-        pairs = torch.unflatten(h[..., first:last], -1, (groups, 2, distance))
-        c, s = cos[index].view(form), sin[index].view(form)
-        # (c a - s b, c b + s a) for all pairs (a, b) at once
-        turned = pairs * c[:, None] + pairs.flip(-2) * torch.stack((-s, s), dim=-2)
-        if phis is not None:
-            a, b = turned.unbind(-2)
-            turned = torch.stack((turn(a, phis[index].view(form)), b), dim=-2)
-        middle = turned.flatten(-3)
+        last, form = first + 2 * groups * distance, (groups, distance)
+        p, q = torch.unflatten(h[..., first:last], -1, (groups, 2, distance)).unbind(-2)
+        p, q = _turn(p, q, cos[index].view(form), sin[index].view(form))
+        if phi is not None:
+            c, s = phase_cos[index].view(form), phase_sin[index].view(form)
+            p = torch.stack(_turn(p[0], p[1], c, s))
+        turned = torch.stack((p, q), dim=-2).flatten(-3)
         if first == 0 and last == h.shape[-1]:
-            h = middle
+            h = turned
         else:
-            h = torch.cat((h[..., :first], middle, h[..., last:]), dim=-1)
+            h = torch.cat((h[..., :first], turned, h[..., last:]), dim=-1)
     return h
 
 
 def turn(z: Tensor, angle: Tensor) -> Tensor:
-    r"""Multiply complex z ``(2, batch, ...)`` by :math:`e^{i\,angle}`."""
-    s = angle.sin()
-    return z * angle.cos() + z.flip(0) * torch.stack((-s, s))[:, None]
+    r"""Multiply complex z ``(2, batch, units)`` by :math:`e^{i\,angle}`."""
+    return torch.stack(_turn(z[0], z[1], angle.cos(), angle.sin()))
+
+
+def _turn(a: Tensor, b: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+    return cos * a - sin * b, sin * a + cos * b
 
 
 def modrelu(z: Tensor, b: Tensor, eps: float) -> Tensor:

@@ -3,22 +3,45 @@
 from typing import Any
 
 from attractor.cells.base import Cell
+from attractor.cells.decaynet import DecayNetCell
+from attractor.cells.dntm import DNTMCell
 from attractor.cells.eurnn import EURNNCell
+from attractor.cells.fastgrnn import FastGRNNCell
 from attractor.cells.goru import GORUCell
 from attractor.cells.gru import GRUCell
+from attractor.cells.ihc import IHCGRUCell, IHCLSTMCell
+from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell, IRCSRUCell, IRCTLSTMCell
 from attractor.cells.janet import JANETCell
 from attractor.cells.lstm import LSTMCell
 from attractor.cells.nru import NRUCell
+from attractor.cells.ntm import NTMCell
 from attractor.cells.rnn import RNNCell
+from attractor.cells.sru import SRUCell
 from attractor.cells.stat_ru import StatRUCell
+from attractor.cells.tardis import TARDISCell
+from attractor.cells.tlstm import TLSTMCell
 
 CELLS: dict[str, type[Cell[Any, Any]]] = {
+    "decaynet": DecayNetCell,
+    "dntm": DNTMCell,
     "eurnn": EURNNCell,
+    "fastgrnn": FastGRNNCell,
     "goru": GORUCell,
     "gru": GRUCell,
+    "ihc_gru": IHCGRUCell,
+    "ihc_lstm": IHCLSTMCell,
+    "irc_fastgrnn": IRCFastGRNNCell,
+    "irc_gru": IRCGRUCell,
+    "irc_lstm": IRCLSTMCell,
+    "irc_sru": IRCSRUCell,
+    "irc_tlstm": IRCTLSTMCell,
     "janet": JANETCell,
     "lstm": LSTMCell,
     "nru": NRUCell,
+    "ntm": NTMCell,
     "rnn": RNNCell,
+    "sru": SRUCell,
     "stat_ru": StatRUCell,
+    "tardis": TARDISCell,
+    "tlstm": TLSTMCell,
 }

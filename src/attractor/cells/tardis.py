@@ -18,16 +18,8 @@ from attractor.memory import (
     read,
     standardise,
     straight_through,
+    wide,
 )
-
-TEMPERATURE = 0.3
-"""Of the Gumbel-sigmoid of the reset gates."""
-
-PENALTY = 100.0
-"""Subtracted from the logit of the cell that was read last."""
-
-EPS = 1e-5
-"""Added to the variance when the usage is normalised."""
 
 ESTIMATORS = ("gumbel", "reinforce")
 
@@ -198,12 +190,17 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
         self.bias.detach()[hidden_size : 2 * hidden_size].fill_(1.0)
 
     def initial_state(self, batch_size: int) -> TARDISState:
-        h, c = zeros_like_parameters(self, 2, batch_size, self.hidden_size).unbind()
-        usage, last = zeros_like_parameters(self, 2, batch_size, self.cells).unbind()
-        filled, log_prob = zeros_like_parameters(self, 2, batch_size).unbind()
-        content = zeros_like_parameters(self, batch_size, self.cells, self.content_size)
-        r = zeros_like_parameters(self, batch_size, self.address_size + self.content_size)
-        return TARDISState(h, c, content, usage, last, r, filled, log_prob)
+        shapes: list[tuple[int, ...]] = [
+            (self.hidden_size,),
+            (self.hidden_size,),
+            (self.cells, self.content_size),
+            (self.cells,),
+            (self.cells,),
+            (self.address_size + self.content_size,),
+            (),
+            (),
+        ]
+        return TARDISState(*(zeros_like_parameters(self, batch_size, *shape) for shape in shapes))
 
     def prepare(self, x: Tensor) -> TARDISPrepared:
         steps = x.shape[:2]
@@ -217,7 +214,7 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
     def step(self, prepared: TARDISPrepared, state: TARDISState) -> tuple[Tensor, TARDISState]:
         pi = self._logits(prepared.attention, state)
         w, hard, log_prob = self._choose(pi, prepared.gumbel, state.h)
-        r = torch.cat([w @ self.address, read(state.content, w.unsqueeze(-2)).squeeze(-2)], -1)
+        r = torch.cat([w @ self.address, read(state.content, w.unsqueeze(1)).squeeze(1)], -1)
         h, c = self._controller(prepared, r, state)
         y = torch.tanh(F.linear(h, self.output_hh, self.output_bias) + F.linear(r, self.output_rh))
 
@@ -231,14 +228,15 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
 
     def _logits(self, prepared: Tensor, state: TARDISState) -> Tensor:
         """How much the model wants to read each cell."""
-        u = standardise(state.usage, EPS)
+        u = standardise(state.usage, eps=1e-5)
         query = prepared + F.linear(state.h, self.attention_hh) + F.linear(u, self.attention_uh)
-        address_mh, content_mh = self.attention_mh.split(
-            [self.address_size, self.content_size], dim=-1
+        address_mh, content_mh = torch.split(
+            self.attention_mh, [self.address_size, self.content_size], dim=-1
         )
         cells = F.linear(self.address, address_mh) + F.linear(state.content, content_mh)
-        pi = F.linear(torch.tanh(query.unsqueeze(-2) + cells), self.attention_out).squeeze(-1)
-        return pi - PENALTY * state.read
+        # not a matmul, which autocast would round: near ties then change which cell is read
+        pi = (torch.tanh(wide(query.unsqueeze(-2)) + cells) * self.attention_out).sum(-1)
+        return pi - 100 * state.read
 
     def _choose(
         self, pi: Tensor, noise: Tensor | tuple[()], h: Tensor
@@ -263,24 +261,18 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
     ) -> tuple[Tensor, Tensor]:
         """The LSTM, whose candidate sees its old state and the read through the reset gates."""
         n = self.hidden_size
-        from_x, from_h, from_r = (
-            part.split([n, n, n, n, *([2] if self.reset_gates else [])], dim=-1)
-            for part in (
-                prepared.controller,
-                F.linear(state.h, self.weight_hh),
-                F.linear(r, self.weight_rh),
-            )
-        )
-        i, f, _, o, *reset = (x + h + r for x, h, r in zip(from_x, from_h, from_r, strict=True))
-        candidate_h, candidate_r = from_h[2], from_r[2]
+        from_x, from_h = prepared.controller, F.linear(state.h, self.weight_hh)
+        from_r = F.linear(r, self.weight_rh)
+        gates = from_x + from_h + from_r
+        i, f, candidate, o = gates[..., : 4 * n].chunk(4, dim=-1)
         if self.reset_gates:
-            logits = reset[0]
+            logits = gates[..., 4 * n :]
             if isinstance(prepared.logistic, Tensor):
                 logits = logits + prepared.logistic
-            alpha, beta = torch.sigmoid(logits / TEMPERATURE).split(1, dim=-1)
-            candidate_h, candidate_r = alpha * candidate_h, beta * candidate_r
-        candidate = torch.tanh(candidate_h + from_x[2] + candidate_r)
-        c = torch.sigmoid(f) * state.c + torch.sigmoid(i) * candidate
+            alpha, beta = torch.sigmoid(logits / 0.3).chunk(2, dim=-1)
+            x, h, r = (part[..., 2 * n : 3 * n] for part in (from_x, from_h, from_r))
+            candidate = alpha * h + x + beta * r
+        c = torch.sigmoid(f) * state.c + torch.sigmoid(i) * torch.tanh(candidate)
         return torch.sigmoid(o) * torch.tanh(c), c
 
     def extra_repr(self) -> str:
@@ -289,9 +281,7 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
         return f"{super().extra_repr()}, cells={self.cells}, {memory}, {how}"
 
 
-def sparse_addresses(
-    cells: int, size: int, generator: Generator | None, to: Placement
-) -> Tensor:
+def sparse_addresses(cells: int, size: int, generator: Generator | None, to: Placement) -> Tensor:
     """Random sparse vectors ``(cells, size)``: half of each row is drawn from N(0, 1), rounded up.
 
     Example:
@@ -299,8 +289,8 @@ def sparse_addresses(
         >>> addresses.count_nonzero(-1)
         tensor([2, 2, 2, 2, 2])
     """
-    device = to["device"] if generator is None else generator.device
+    wanted = torch.empty(cells, size, **to)
+    device = wanted.device if generator is None else generator.device
     order = torch.rand(cells, size, generator=generator, device=device).argsort(-1)
     values = torch.randn(cells, size, generator=generator, device=device)
-    kept = torch.where(order < (size + 1) // 2, values, 0)
-    return kept.to(**to)
+    return torch.where(order < (size + 1) // 2, values, 0.0).to(wanted)

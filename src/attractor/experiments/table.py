@@ -7,6 +7,7 @@ from attractor.errors import unknown
 from attractor.experiments.config import ExperimentConfig, read
 
 EXPERIMENTS: dict[str, str] = {
+    "copy-quick": "copy-quick.toml",
     "demo": "demo.toml",
 }
 

@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from attractor.cells import compile_steps
 from attractor.errors import RunError
 from attractor.experiments import checkpoint
 from attractor.experiments.build import Parts, build
@@ -89,15 +89,13 @@ def _loop(
     stop: Callable[[], bool],
 ) -> None:
     settings = config.train
-    forward: Any = parts.model
     if settings.compile:
-        # scan needs the whole graph in one piece
-        forward = torch.compile(parts.model, fullgraph=True, dynamic=True)
+        compile_steps(parts.model)
     started = time.monotonic() - progress.seconds
     norm = math.nan
     while progress.step < settings.steps and not progress.solved:
         batch = parts.sampler.draw()
-        loss = parts.task.loss(forward(batch.x.to(parts.device)), batch.y.to(parts.device))
+        loss = parts.task.loss(parts.model(batch.x.to(parts.device)), batch.y.to(parts.device))
         parts.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         before, norm = norm, gradient_norm(parts.model, settings.clip)

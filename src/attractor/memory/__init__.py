@@ -11,6 +11,8 @@ from attractor.memory.addressing import cosine as cosine
 from attractor.memory.addressing import sharpen as sharpen
 from attractor.memory.addressing import shift as shift
 from attractor.memory.addressing import standardise as standardise
+from attractor.memory.addressing import unit as unit
+from attractor.memory.addressing import wide as wide
 from attractor.memory.discrete import Choice as Choice
 from attractor.memory.discrete import choose as choose
 from attractor.memory.discrete import gumbel as gumbel

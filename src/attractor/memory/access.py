@@ -12,16 +12,16 @@ def read(memory: Tensor, weights: Tensor) -> Tensor:
         weights: how much of each cell each head reads.
 
     Shape:
-        memory ``(..., cells, width)``, weights ``(..., heads, cells)``; the result is
-        ``(..., heads, width)``.
+        memory ``(batch, cells, width)``, weights ``(batch, heads, cells)``; the result is
+        ``(batch, heads, width)``.
 
     Example:
-        >>> memory = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-        >>> read(memory, torch.tensor([[0.0, 1.0], [0.5, 0.5]]))
-        tensor([[3., 4.],
-                [2., 3.]])
+        >>> memory = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])
+        >>> read(memory, torch.tensor([[[0.0, 1.0], [0.5, 0.5]]]))
+        tensor([[[3., 4.],
+                 [2., 3.]]])
     """
-    return torch.matmul(weights, memory)
+    return torch.bmm(weights, memory)
 
 
 def erase_and_add(memory: Tensor, weights: Tensor, erase: Tensor, add: Tensor) -> Tensor:
@@ -37,21 +37,21 @@ def erase_and_add(memory: Tensor, weights: Tensor, erase: Tensor, add: Tensor) -
         add: what a head puts in.
 
     Shape:
-        memory ``(..., cells, width)``, weights ``(..., heads, cells)``, erase and add
-        ``(..., heads, width)``; the result is shaped as the memory.
+        memory ``(batch, cells, width)``, weights ``(batch, heads, cells)``, erase and add
+        ``(batch, heads, width)``; the result is shaped as the memory.
 
     Example:
-        >>> memory = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-        >>> weights, erase = torch.tensor([[0.5, 0.0]]), torch.tensor([[1.0, 0.0]])
-        >>> erase_and_add(memory, weights, erase, add=torch.ones(1, 2))
-        tensor([[1.0000, 2.5000],
-                [3.0000, 4.0000]])
+        >>> memory = torch.tensor([[[1.0, 2.0], [3.0, 4.0]]])
+        >>> weights, erase = torch.tensor([[[0.5, 0.0]]]), torch.tensor([[[1.0, 0.0]]])
+        >>> erase_and_add(memory, weights, erase, add=torch.ones(1, 1, 2))
+        tensor([[[1.0000, 2.5000],
+                 [3.0000, 4.0000]]])
     """
-    kept = memory
+    kept, heads = memory, weights.shape[1]
     # one head after the other: the gradient of torch.prod looks at the data for zeros
-    for w, e in zip(weights.unbind(-2), erase.unbind(-2), strict=True):
-        kept = kept * (1 - w.unsqueeze(-1) * e.unsqueeze(-2))
-    return kept + torch.matmul(weights.transpose(-1, -2), add)
+    for w, e in zip(weights.chunk(heads, 1), erase.chunk(heads, 1), strict=True):
+        kept = kept * (1 - w.transpose(1, 2) * e)
+    return kept + torch.bmm(weights.transpose(1, 2), add)
 
 
 def overwrite(memory: Tensor, weights: Tensor, content: Tensor) -> Tensor:
@@ -66,5 +66,5 @@ def overwrite(memory: Tensor, weights: Tensor, content: Tensor) -> Tensor:
         tensor([[0., 0., 0.],
                 [5., 6., 7.]])
     """
-    w = weights.unsqueeze(-1)
-    return memory * (1 - w) + w * content.unsqueeze(-2)
+    weights, content = weights.to(memory.dtype), content.to(memory.dtype)
+    return torch.lerp(memory, content.unsqueeze(-2), weights.unsqueeze(-1))

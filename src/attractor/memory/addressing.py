@@ -5,15 +5,33 @@ softmax loses there is a head's aim.
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 
 def wide(x: Tensor) -> Tensor:
     """x in at least single precision."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
-def cosine(key: Tensor, memory: Tensor, floor: float) -> Tensor:
+def unit(x: Tensor, floor: float) -> Tensor:
+    r"""Vectors of length one: :math:`x / \max(|x|, \epsilon)`.
+
+    Args:
+        x: the vectors, along the last dimension.
+        floor: :math:`\epsilon`, which keeps the value and the gradient of nothing finite.
+
+    Example:
+        >>> unit(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), floor=1e-8)
+        tensor([[0.6000, 0.8000],
+                [0.0000, 0.0000]])
+    """
+    x = wide(x)
+    # the floor goes under the root, where it also cuts off the root's endless slope at zero
+    return x / x.square().sum(-1, keepdim=True).clamp_min(floor * floor).sqrt()
+
+
+def cosine(key: Tensor, directions: Tensor, floor: float) -> Tensor:
     r"""The cosine of the angle between a key and each cell.
 
     .. math::
@@ -21,27 +39,19 @@ def cosine(key: Tensor, memory: Tensor, floor: float) -> Tensor:
 
     Args:
         key: what each head looks for.
-        memory: the cells.
-        floor: :math:`\epsilon`, which keeps an empty cell's value and gradient finite.
+        directions: ``unit(memory, floor)``, which the heads of a step share.
+        floor: :math:`\epsilon`.
 
     Shape:
-        key ``(..., heads, width)``, memory ``(..., cells, width)``; the result is
-        ``(..., heads, cells)``.
+        key ``(batch, heads, width)``, directions ``(batch, cells, width)``; the result is
+        ``(batch, heads, cells)``.
 
     Example:
-        >>> memory = torch.tensor([[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
-        >>> cosine(torch.tensor([[1.0, 0.0]]), memory, floor=1e-8)
-        tensor([[1.0000, 0.7071, 0.0000]])
+        >>> memory = torch.tensor([[[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]]])
+        >>> cosine(torch.tensor([[[1.0, 0.0]]]), unit(memory, floor=1e-8), floor=1e-8)
+        tensor([[[1.0000, 0.7071, 0.0000]]])
     """
-    key, memory = wide(key), wide(memory)
-    dots = key @ memory.transpose(-1, -2)
-    lengths = _length(key, floor).unsqueeze(-1) * _length(memory, floor).unsqueeze(-2)
-    return wide(dots) / lengths
-
-
-def _length(x: Tensor, floor: float) -> Tensor:
-    # the floor goes under the root, where it also cuts off the root's endless slope at zero
-    return x.square().sum(-1).clamp_min(floor * floor).sqrt()
+    return wide(torch.bmm(unit(key, floor), directions.transpose(1, 2)))
 
 
 def shift(weights: Tensor, shifts: Tensor) -> Tensor:
@@ -103,5 +113,4 @@ def standardise(counts: Tensor, eps: float) -> Tensor:
         >>> standardise(torch.tensor([0.0, 2.0, 2.0, 0.0]), eps=0.0)
         tensor([-1.,  1.,  1., -1.])
     """
-    centred = counts - counts.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt()
+    return F.layer_norm(counts, counts.shape[-1:], eps=eps)

@@ -16,13 +16,15 @@ class Choice(NamedTuple):
 
 
 def gumbel(*shape: int, like: Tensor) -> Tensor:
-    r"""Gumbel noise, :math:`-\log E` with E exponential, from torch's default generator.
+    r"""Gumbel noise, :math:`-\log(-\log U)` with U uniform, from torch's default generator.
 
     Example:
         >>> gumbel(2, 3, like=torch.zeros(1)).shape
         torch.Size([2, 3])
     """
-    return -torch.empty(shape, device=like.device, dtype=like.dtype).exponential_().log()
+    dtype = torch.promote_types(like.dtype, torch.float32)
+    uniform = torch.rand(shape, device=like.device, dtype=dtype)
+    return (-torch.log(-torch.log(uniform.clamp_min(torch.finfo(dtype).tiny)))).to(like.dtype)
 
 
 def logistic(*shape: int, like: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """Tasks: the data, the loss and the metrics of one problem each."""
 
+from attractor.tasks.associative_recall import AssociativeRecall as AssociativeRecall
 from attractor.tasks.base import IGNORE as IGNORE
 from attractor.tasks.base import Batch as Batch
 from attractor.tasks.base import Sampler as Sampler

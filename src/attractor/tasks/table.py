@@ -1,5 +1,6 @@
 """The table of tasks: the only place where a task is registered."""
 
+from attractor.tasks.associative_recall import AssociativeRecall
 from attractor.tasks.base import Task
 from attractor.tasks.copy import CopyMemory
 from attractor.tasks.denoise import Denoise
@@ -15,4 +16,5 @@ TASKS: dict[str, type[Task]] = {
     "fashion_mnist": FashionMNIST,
     "kmnist": KMNIST,
     "mnist": MNIST,
+    "recall": AssociativeRecall,
 }

@@ -1,0 +1,139 @@
+"""DecayNet: an LSTM that can only forget more as the sequence goes on."""
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from attractor.cells.base import Placement, positive, zeros_like_parameters
+from attractor.cells.gated import Map, SummedCell, identity
+from attractor.cells.init import Initialiser, weights_
+
+
+class DecayNetInput(NamedTuple):
+    """The sums, and how far the angle falls at each step per unit of its sum."""
+
+    sums: Tensor
+    rate: Tensor
+
+
+class DecayNetState(NamedTuple):
+    """Hidden state, cell state and the forget gate's angle."""
+
+    h: Tensor
+    c: Tensor
+    p: Tensor
+
+
+class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
+    r"""DecayNet: an LSTM whose forget gate is the sine of an angle that falls towards zero.
+
+    .. math::
+        i_t, o_t &= \sigma(W_{\{I,O\}} x_t + U_{\{I,O\}} h_{t-1} + b_{\{I,O\}}) \\
+        a_t &= \tanh(W_A x_t + U_A h_{t-1} + b_A) \\
+        p_t &= p_{t-1} - \frac{\pi}{2D} \frac{1}{6} (W_F x_t + U_F h_{t-1} + 3), \quad
+               p_0 = \frac{\pi}{2} \\
+        f_t &= 1 \text{ if } p_t > \tfrac{\pi}{2}, \; 0 \text{ if } p_t < 0, \;
+               \sin p_t \text{ otherwise} \\
+        c_t &= f_t \odot c_{t-1} + i_t \odot a_t \\
+        h_t &= o_t \odot \tanh(c_t)
+
+    D is the length of the sequence. The gate never rises while
+    :math:`W_F x_t + U_F h_{t-1} \geq -3`. ``weight_ih`` and ``weight_hh`` stack F, I, O, A;
+    ``bias`` stacks I, O, A.
+
+    Args:
+        input_size: features in :math:`x_t`.
+        hidden_size: units in :math:`h_t`.
+        length: D. ``None`` takes the number of steps in each input, and in a packed batch each
+            sequence's own; then the cell must see a sequence in one piece.
+        bias: learn the biases.
+        input_init: fills ``weight_ih``.
+        recurrent_init: fills ``weight_hh``.
+        generator: draws the initial weights; ``None`` means torch's default generator.
+
+    Shape:
+        x ``(batch, input_size)``; the state is ``(h, c, p)``, each ``(batch, hidden_size)``; the
+        output is the new h.
+
+    Example:
+        >>> cell = DecayNetCell(3, 8, length=100)
+        >>> y, (h, c, p) = cell(torch.zeros(2, 3), cell.initial_state(2))
+        >>> bool((p < torch.pi / 2).all())
+        True
+
+    Departs from the paper: nothing. Weights start at U(±1) and biases at zero, as there; the
+    clamp acts on f and not on p, so an angle that has left its range can come back.
+
+    References:
+        Kuo et al. (2018), DecayNet: a study on the cell states of long short term memories;
+        Kuo (2021), thesis, sections 4.1.2 and 4.1.4.
+    """
+
+    reference = "kuo2018decaynet"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        length: int | None = None,
+        bias: bool = True,
+        input_init: Initialiser = "unit",
+        recurrent_init: Initialiser = "unit",
+        generator: Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size)
+        to: Placement = {"device": device, "dtype": dtype}
+        self.length = None if length is None else positive(type(self), "length", length)
+        self.memory_size = hidden_size
+        self.weight_ih = nn.Parameter(torch.empty(4 * hidden_size, input_size, **to))
+        self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size, **to))
+        self.bias = nn.Parameter(torch.zeros(3 * hidden_size, **to)) if bias else None
+        weights_(self.weight_ih, input_init, hidden_size, generator)
+        weights_(self.weight_hh, recurrent_init, hidden_size, generator)
+
+    def initial_state(self, batch_size: int) -> DecayNetState:
+        zeros = zeros_like_parameters(self, batch_size, self.hidden_size)
+        return DecayNetState(zeros, zeros.clone(), torch.full_like(zeros, math.pi / 2))
+
+    def shift(self) -> Tensor | None:
+        return None if self.bias is None else F.pad(self.bias, (self.hidden_size, 0))
+
+    def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> DecayNetInput:
+        time, batch = x.shape[:2]
+        if self.length is not None:
+            lengths = torch.full((batch,), self.length, device=x.device)
+        elif lengths is None:
+            lengths = torch.full((batch,), time, device=x.device)
+        # half precision cannot count to the length of a long sequence
+        exact = torch.promote_types(sums.dtype, torch.float32)
+        rate = math.pi / 12 / lengths.to(device=x.device, dtype=exact)
+        return DecayNetInput(sums, rate.to(sums.dtype)[None, :, None].expand(time, batch, 1))
+
+    def recurrent(self, state: DecayNetState) -> Tensor:
+        return F.linear(state.h, self.weight_hh)
+
+    def activate(
+        self,
+        prepared: DecayNetInput,
+        recurrent: Tensor,
+        state: DecayNetState,
+        *,
+        candidate: Map = identity,
+        memory: Map = identity,
+    ) -> tuple[Tensor, DecayNetState]:
+        fall, i, o, a = (prepared.sums + recurrent).chunk(4, dim=-1)
+        p = state.p - prepared.rate * (fall + 3)
+        right_angle = 1.5707963267948966  # written out: a compiled loop takes no float from outside
+        f = torch.sin(p.clamp(0, right_angle))
+        c = f * state.c + torch.sigmoid(i) * candidate(torch.tanh(a))
+        h = torch.sigmoid(o) * torch.tanh(memory(c))
+        return h, DecayNetState(h, c, p)
+
+    def extra_repr(self) -> str:
+        return super().extra_repr() + ("" if self.length is None else f", length={self.length}")

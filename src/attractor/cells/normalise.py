@@ -1,0 +1,285 @@
+"""Normalisers: a gated cell within a cell that normalises what its gates read."""
+
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attractor.cells.base import Cell, Placement, positive
+from attractor.cells.gated import GatedCell, Map, SummedCell, identity, map_sums
+from attractor.errors import InputError
+
+AnySummed = SummedCell[Any, Any]
+
+
+class LayerNormCell(GatedCell[Any, Any]):
+    r"""Layer normalisation: the input's and the state's sums are normalised over the units.
+
+    .. math::
+        s_t &= LN(U h_{t-1}; \alpha_1, \beta_1) + LN(W x_t; \alpha_2, \beta_2) + b \\
+        h_t &= \sigma(o_t) \odot \tanh(LN(c_t; \alpha_3, \beta_3)) \\
+        LN(z; \alpha, \beta) &= \alpha \odot (z - \mu) / \sqrt{\sigma^2 + \epsilon} + \beta
+
+    :math:`s_t` is what all gates of the cell read, normalised as one vector; the second line is
+    there for cells with a cell state, which is normalised where it is read and kept as it is.
+
+    Args:
+        cell: the cell within; `attractor.cells.layer_norm` makes both at once.
+
+    Shape:
+        As the cell within.
+
+    Example:
+        >>> from attractor.cells import Recurrent, layer_norm
+        >>> output, (h, c) = Recurrent(layer_norm("lstm"), 3, 8)(torch.zeros(5, 2, 3))
+        >>> output.shape
+        torch.Size([5, 2, 8])
+
+    Departs from the paper: nothing, for the LSTM and the GRU with ``reset="after"``; epsilon is
+    1e-5. The paper's plain RNN normalises the whole sum: see ``RNNCell(layer_norm=True)``.
+
+    References:
+        Ba et al. (2016), Layer normalization, arXiv:1607.06450, supplementary material.
+    """
+
+    reference = "ba2016layer"
+    recurrent_weights = ()
+
+    def __init__(self, cell: AnySummed) -> None:
+        check_normalisable(cell, "layer_norm")
+        super().__init__(cell.input_size, cell.hidden_size)
+        to, size = _placement(cell), cell.weight_ih.shape[0]
+        self.cell = cell
+        self.memory_size = cell.memory_size
+        self.norm_x = UnitNorm(size, **to)
+        self.norm_h = UnitNorm(size, **to)
+        self.norm_c = UnitNorm(cell.memory_size, **to) if cell.memory_size else None
+
+    @property
+    def output_size(self) -> int:
+        return self.cell.output_size
+
+    def initial_state(self, batch_size: int) -> Any:
+        return self.cell.initial_state(batch_size)
+
+    def prepare(self, x: Tensor) -> Any:
+        return self.cell.arrange(self._sums(x), x, None)
+
+    def prepare_ragged(self, x: Tensor, lengths: Tensor) -> Any:
+        return self.cell.arrange(self._sums(x), x, lengths)
+
+    def _sums(self, x: Tensor) -> Tensor:
+        sums: Tensor = self.norm_x(F.linear(x, self.cell.weight_ih))
+        shift = self.cell.shift()
+        return sums if shift is None else sums + shift
+
+    def recurrent(self, state: Any) -> Tensor:
+        recurrent: Tensor = self.norm_h(self.cell.recurrent(state))
+        return recurrent
+
+    def activate(
+        self,
+        prepared: Any,
+        recurrent: Tensor,
+        state: Any,
+        *,
+        candidate: Map = identity,
+        memory: Map = identity,
+    ) -> tuple[Tensor, Any]:
+        norm_c = identity if self.norm_c is None else self.norm_c
+        return self.cell.activate(
+            prepared, recurrent, state, candidate=candidate, memory=lambda c: memory(norm_c(c))
+        )
+
+
+class BatchNormState(NamedTuple):
+    """The state of the cell within, and how many steps each sequence has gone."""
+
+    cell: Any
+    steps: Tensor
+
+
+class BatchNormCell(GatedCell[Any, BatchNormState]):
+    r"""Recurrent batch normalisation: sums are normalised over the batch, step by step.
+
+    .. math::
+        s_t &= BN(U h_{t-1}; \gamma_h, 0) + BN(W x_t; \gamma_x, 0) + b \\
+        h_t &= \sigma(o_t) \odot \tanh(BN(c_t; \gamma_c, \beta_c)) \\
+        BN(z; \gamma, \beta) &= \beta + \gamma \odot (z - E z) / \sqrt{Var z + \epsilon}
+
+    In training, E and Var are those of the batch at this step, and a moving average of them is
+    kept for each of the first `max_steps` steps. Otherwise they are the kept ones of this step,
+    counted in the state, and beyond `max_steps` those of the last.
+
+    Args:
+        cell: the cell within; `attractor.cells.batch_norm` makes both at once.
+        max_steps: steps that keep statistics of their own: the length of the training sequences.
+        momentum: weight of a batch in the moving averages.
+
+    Shape:
+        As the cell within; the state is its state and the steps ``(batch,)`` of each sequence.
+
+    Example:
+        >>> from attractor.cells import Recurrent, batch_norm
+        >>> layer = Recurrent(batch_norm("lstm", max_steps=5), 3, 8)
+        >>> output, ((h, c), steps) = layer(torch.randn(5, 2, 3))
+        >>> steps
+        tensor([[5., 5.]])
+
+    Departs from the paper: statistics for evaluation are moving averages and not those of the
+    whole training set. A sequence that runs on alone in a packed batch uses the kept ones.
+
+    References:
+        Cooijmans et al. (2017), Recurrent batch normalization, arXiv:1603.09025, equations 6 to 8.
+    """
+
+    reference = "cooijmans2017recurrent"
+    recurrent_weights = ()
+
+    def __init__(self, cell: AnySummed, max_steps: int, *, momentum: float = 0.01) -> None:
+        check_normalisable(cell, "batch_norm")
+        super().__init__(cell.input_size, cell.hidden_size)
+        positive(type(self), "max_steps", max_steps)
+        to, size = _placement(cell), cell.weight_ih.shape[0]
+        self.cell = cell
+        self.memory_size = cell.memory_size
+        self.norm_x = StepNorm(size, max_steps, momentum, bias=False, to=to)
+        self.norm_h = StepNorm(size, max_steps, momentum, bias=False, to=to)
+        self.norm_c = (
+            StepNorm(cell.memory_size, max_steps, momentum, bias=True, to=to)
+            if cell.memory_size
+            else None
+        )
+
+    @property
+    def output_size(self) -> int:
+        return self.cell.output_size
+
+    def initial_state(self, batch_size: int) -> BatchNormState:
+        weight = self.cell.weight_ih
+        # not whole numbers, since a compiled loop has no gradients beside them
+        exact = torch.promote_types(weight.dtype, torch.float32)
+        steps = torch.zeros(batch_size, dtype=exact, device=weight.device)
+        return BatchNormState(self.cell.initial_state(batch_size), steps)
+
+    def prepare(self, x: Tensor) -> Any:
+        return self.cell.arrange(self._sums(x), x, None)
+
+    def prepare_ragged(self, x: Tensor, lengths: Tensor) -> Any:
+        return self.cell.arrange(self._sums(x), x, lengths)
+
+    def _sums(self, x: Tensor) -> Tensor:
+        if self.training and x.shape[1] < 2:
+            raise InputError(
+                "batch_norm expects at least 2 sequences at a time in training, to normalise over "
+                f"them, but x is {tuple(x.shape)} (time, batch, features). Try a larger batch, or "
+                "layer_norm."
+            )
+        if self.training and torch.compiler.is_compiling():
+            raise InputError(
+                "batch_norm expects to be compiled as a whole for evaluation only, since training "
+                "writes down statistics at each step, but it is in training mode. Try "
+                "attractor.cells.compile_steps to train, or eval()."
+            )
+        return F.linear(x, self.cell.weight_ih)
+
+    def recurrent(self, state: BatchNormState) -> Tensor:
+        recurrent: Tensor = self.norm_h(self.cell.recurrent(state.cell), state.steps)
+        return recurrent
+
+    def activate(
+        self,
+        prepared: Any,
+        recurrent: Tensor,
+        state: BatchNormState,
+        *,
+        candidate: Map = identity,
+        memory: Map = identity,
+    ) -> tuple[Tensor, BatchNormState]:
+        norm_c, shift, steps = self.norm_c, self.cell.shift(), state.steps
+
+        def sums(s: Tensor) -> Tensor:
+            normal: Tensor = self.norm_x(s, steps)
+            return normal if shift is None else normal + shift
+
+        output, inner = self.cell.activate(
+            map_sums(sums, prepared),
+            recurrent,
+            state.cell,
+            candidate=candidate,
+            memory=memory if norm_c is None else lambda c: memory(norm_c(c, steps)),
+        )
+        return output, BatchNormState(inner, steps + 1)
+
+
+class UnitNorm(nn.Module):
+    """``nn.LayerNorm`` over the last dimension, in a form that a compiled loop takes."""
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size, device=device, dtype=dtype))
+        self.bias = nn.Parameter(torch.zeros(size, device=device, dtype=dtype)) if bias else None
+
+    def forward(self, z: Tensor) -> Tensor:
+        # no epsilon of the module's own: a compiled loop takes no float from outside
+        return F.layer_norm(z, self.weight.shape, self.weight, self.bias)
+
+
+class StepNorm(nn.Module):
+    """Batch normalisation with statistics of its own for each time step."""
+
+    mean: Tensor
+    var: Tensor
+
+    def __init__(
+        self, size: int, max_steps: int, momentum: float, *, bias: bool, to: Placement
+    ) -> None:
+        super().__init__()
+        self.momentum = momentum
+        self.weight = nn.Parameter(torch.full((size,), 0.1, **to))
+        self.bias = nn.Parameter(torch.zeros(size, **to)) if bias else None
+        self.register_buffer("mean", torch.zeros(max_steps, size, **to))
+        self.register_buffer("var", torch.ones(max_steps, size, **to))
+
+    def forward(self, z: Tensor, steps: Tensor) -> Tensor:
+        """Normalise z ``(batch, size)``, whose rows have gone `steps` ``(batch,)`` steps."""
+        z = z.to(self.mean.dtype)
+        if self.training and z.shape[0] > 1:
+            var, mean = torch.var_mean(z, dim=0, correction=0)
+            self._keep(mean.detach(), var.detach(), steps[:1])
+        else:
+            row = steps.long().clamp(max=self.mean.shape[0] - 1)
+            mean, var = self.mean[row], self.var[row]
+        z = (z - mean) * torch.rsqrt(var + 1e-5) * self.weight
+        return z if self.bias is None else z + self.bias
+
+    @torch.no_grad()
+    def _keep(self, mean: Tensor, var: Tensor, step: Tensor) -> None:
+        """Move the kept statistics of this step towards those of the batch."""
+        last = self.mean.shape[0] - 1
+        row = step.long().clamp(max=last)
+        weight = self.momentum * (step <= last)[:, None].to(mean.dtype)
+        for kept, new in ((self.mean, mean), (self.var, var)):
+            kept.index_add_(0, row, weight * (new - kept[row]))
+
+
+def check_normalisable(cell: Cell[Any, Any], by: str) -> None:
+    """Raise unless the gates of the cell read sums."""
+    if not isinstance(cell, SummedCell):
+        raise InputError(
+            f"{by} expects a cell whose gates read sums W x + U h + b, as those of an LSTM do, but "
+            f"got {type(cell).__name__}. Try the cell without {by}."
+        )
+    cell.check_sums()
+
+
+def _placement(cell: AnySummed) -> Placement:
+    return {"device": cell.weight_ih.device, "dtype": cell.weight_ih.dtype}

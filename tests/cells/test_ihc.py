@@ -1,0 +1,67 @@
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attractor.cells import IHCGRUCell, IHCLSTMCell, IRCGRUCell, IRCLSTMCell, LSTMState
+from attractor.cells.connected import HighwayConnection
+from cells.against import Array, array, blocks, check, normal, random_cell
+from contracts.cells import seeded
+from reference import ihc_gru, ihc_lstm
+
+
+def weights_of(cell: Any, gates: str) -> dict[str, Array]:
+    weights = blocks("W_", gates, cell.weight_gates) | {"W_A": array(cell.weight_candidate)}
+    u, gamma = cell.connection.weight.detach().chunk(2)
+    weights |= {"U_V": array(u), "Gamma": array(gamma)}
+    weights |= {"W_G": array(cell.connection.weight_gate), "b_G": array(cell.connection.bias_gate)}
+    return weights
+
+
+@pytest.mark.parametrize("bias", [None, 1.0])
+@pytest.mark.parametrize("input_size", [3, 5])
+def test_lstm_equals_the_reference(bias: float | None, input_size: int) -> None:
+    cell = random_cell(IHCLSTMCell, input_size, 5, forget_bias=bias)
+    weights = weights_of(cell, "FIO")
+    if bias is not None:
+        weights["b_F"] = array(cell.bias_forget)
+    check(cell, ihc_lstm.run, weights, {"h": 5, "c": 5}, LSTMState)
+
+
+@pytest.mark.parametrize("bias", [None, 1.0])
+def test_gru_equals_the_reference(bias: float | None) -> None:
+    cell = random_cell(IHCGRUCell, 3, 5, forget_bias=bias)
+    weights = weights_of(cell, "IR")
+    if bias is not None:
+        weights["b_I"] = array(cell.bias_forget)
+    check(cell, ihc_gru.run, weights, {"h": 5}, lambda h: h)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000))
+def test_gate_limits(seed: int) -> None:
+    g = seeded(seed)
+    to: Any = {"device": None, "dtype": torch.float64}
+    connection = HighwayConnection(3, 5, "uniform", g, to)
+    x, h = normal(2, 3, generator=g), normal(2, 5, generator=g)
+    feedback = connection.feedback(h)
+    for bias, expected in ((-torch.inf, x), (torch.inf, h @ connection.weight[:3].T)):
+        with torch.no_grad():
+            connection.bias_gate.fill_(bias)
+        torch.testing.assert_close(connection(x, connection.prepare(x), feedback), expected)
+
+
+@pytest.mark.parametrize(("ihc", "irc"), [(IHCLSTMCell, IRCLSTMCell), (IHCGRUCell, IRCGRUCell)])
+def test_ihc_is_irc_where_neither_feeds_back(ihc: Any, irc: Any) -> None:
+    highway, residual = random_cell(ihc, 3, 5), random_cell(irc, 3, 5)
+    with torch.no_grad():
+        residual.weight_gates.copy_(highway.weight_gates)
+        residual.weight_candidate.copy_(highway.weight_candidate)
+        residual.connection.alpha_raw.fill_(-torch.inf)
+        highway.connection.bias_gate.fill_(-torch.inf)
+    x = normal(2, 3)
+    first, state = highway(x, highway.initial_state(2))
+    torch.testing.assert_close(first, residual(x, residual.initial_state(2))[0])
+    torch.testing.assert_close(highway(x, state)[0], residual(x, state)[0])
