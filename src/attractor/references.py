@@ -16,11 +16,20 @@ def _entries() -> dict[str, str]:
     return dict(zip(found, bodies, strict=True))
 
 
-def bibtex(reference: str) -> str:
+class BibTeX(str):
+    """An entry that an interactive session shows as it is, line by line."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def bibtex(reference: str) -> BibTeX:
     """The entry with this key."""
     if reference not in _entries():
         raise unknown("reference", reference, _entries())
-    return _entries()[reference]
+    return BibTeX(_entries()[reference])
 
 
 def year(reference: str) -> int:
@@ -30,12 +39,20 @@ def year(reference: str) -> int:
     return int(found.group(1))
 
 
-def citation(name: str) -> str:
+def citation(name: str) -> BibTeX:
     """BibTeX for a cell or a task, by its key.
 
     Example:
-        >>> print(citation("lstm").splitlines()[0])
-        @article{hochreiter1997long,
+        >>> citation("rnn")
+        @article{elman1990finding,
+          author = {Elman, Jeffrey L.},
+          title = {Finding structure in time},
+          journal = {Cognitive Science},
+          volume = {14},
+          number = {2},
+          pages = {179--211},
+          year = {1990},
+        }
     """
     from attractor.cells import CELLS
     from attractor.tasks import TASKS

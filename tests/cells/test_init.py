@@ -4,7 +4,15 @@ from typing import Any
 import pytest
 import torch
 
-from attractor.cells import CELLS, GatedCell, GRUCell, JANETCell, LSTMCell, RNNCell
+from attractor.cells import (
+    CELLS,
+    GatedCell,
+    GRUCell,
+    JANETCell,
+    LSTMCell,
+    Recurrent,
+    RNNCell,
+)
 from attractor.cells.layer import cell_options
 from attractor.errors import InputError
 from contracts.cells import seeded
@@ -82,3 +90,9 @@ def test_unknown_choices() -> None:
         GRUCell(2, 3, reset="never")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="proj_size from 0"):
         LSTMCell(2, 3, proj_size=3)
+
+
+@pytest.mark.parametrize("key", ["fastgrnn", "gru", "janet", "lstm", "sru", "tlstm"])
+def test_chrono_needs_a_bias(key: str) -> None:
+    with pytest.raises(InputError, match="expects a bias, but got t_max=9 with bias=False"):
+        Recurrent(key, 2, 3, t_max=9, bias=False)

@@ -91,6 +91,11 @@ def test_positional_arguments_are_torchs() -> None:
     ours.flatten_parameters()
 
 
+def test_torchs_fourth_argument_of_rnn_is_not_taken_for_a_bias() -> None:
+    with pytest.raises(attractor.InputError, match="bias, to be True or False, but got 'relu'"):
+        attractor.RNN(5, 7, 1, "relu")
+
+
 def test_dropout_between_layers_only_in_training() -> None:
     layer = attractor.GRU(5, 7, 2, dropout=1.0)
     x = torch.randn(4, 2, 5)

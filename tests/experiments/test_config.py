@@ -72,7 +72,8 @@ def test_a_model_can_train_differently() -> None:
         (["model.hidden_size=0"], "valid 'model.0.hidden_size' .* but got 0"),
         (["train.optimiser=adm"], "valid 'train.optimiser' .*'adam', 'amsgrad'.* but got 'adm'"),
         (["train.steps"], "a change as a.b=value, but got 'train.steps'"),
-        (["title.x=3"], "a value inside a table"),
+        (["title.x=3"], "'title' in the change 'title.x=3' to be a table, but it is a value"),
+        (["train.steps.x.y=5"], "'steps' in the change .* to be a table, but it is a value"),
     ],
 )
 def test_mistakes_in_changes(changes: list[str], text: str) -> None:
@@ -112,6 +113,18 @@ def test_unknown_experiment_and_model() -> None:
     name, experiment = load(str(TINY))
     with pytest.raises(InputError, match="known model of this experiment .* got 'GRUU'"):
         experiment.runs(name, ["GRUU"])
+
+
+def test_seeds_must_differ() -> None:
+    name, experiment = load(str(TINY), ["seeds=[1, 1]"])
+    with pytest.raises(InputError, match="different seeds, but got"):
+        experiment.runs(name)
+
+
+def test_a_date_is_just_a_wrong_value() -> None:
+    with pytest.raises(InputError, match="valid 'train.lr' in tiny.toml"):
+        read(TINY, ["train.lr=2026-01-01"])
+    assert tiny("task.order=2026-01-01").id
 
 
 def test_labels_must_differ() -> None:

@@ -106,9 +106,51 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(
         (folder / checkpoint.PREVIOUS).write_bytes(b"nonsense")
     steps: list[int] = []
     train(tiny(), tmp_path, stop=lambda: bool(steps.append(1)))  # type: ignore[func-returns-value]
-    assert "is damaged; going back to the checkpoint before it" in caplog.text
+    assert "is damaged; going back to what was before it" in caplog.text
     assert len(steps) == (60 if how == "both" else 60 - 28)
     assert numbers(folder) == numbers(unbroken)
+
+
+def test_stopped_twice_between_two_rows_of_metrics(tmp_path: Path) -> None:
+    """A log that was cut on resuming must be measured by its new length, not its old."""
+    config = tiny("train.log_every=5", "train.checkpoint_every=10")
+    train(config, tmp_path / "whole")
+    folder = run_folder(tmp_path, config)
+
+    def stopping_after(steps: int) -> None:
+        countdown = iter(range(steps))
+        with pytest.raises(StoppedError):
+            train(config, tmp_path, stop=lambda: next(countdown) == steps - 1)
+
+    stopping_after(10)
+    with open(folder / "metrics.jsonl", "ab") as file:  # what a killed process had got to
+        file.write(b'{"step": 15, "split": "train"}\n{"step": 20, "spl')
+    stopping_after(3)
+    steps: list[int] = []
+    train(config, tmp_path, stop=lambda: bool(steps.append(1)))  # type: ignore[func-returns-value]
+    assert len(steps) == 60 - 13
+    assert numbers(folder) == numbers(run_folder(tmp_path / "whole", config))
+
+
+def test_what_a_killed_process_was_writing_is_swept_away(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path, tiny())
+    folder.mkdir(parents=True)
+    (folder / ".checkpoint.safetensors.abc").touch()
+    train(tiny(), tmp_path)
+    assert [path.name for path in folder.glob(".*")] in ([], [".lock"])
+
+
+def test_a_disk_without_second_names(
+    unbroken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", link)
+    train(tiny(), tmp_path)
+    folder = run_folder(tmp_path, tiny())
+    assert numbers(folder) == numbers(unbroken)
+    assert len(list(checkpoint.candidates(folder))) == 2
 
 
 def test_lost_metrics_are_made_again(unbroken: Path, tmp_path: Path) -> None:

@@ -116,6 +116,14 @@ def test_unknown_names_and_options(tmp_path: Path) -> None:
         train(tiny("task.ordre=rows"), tmp_path)
     with pytest.raises(InputError, match="option of GRUCell .* Did you mean 'reset'"):
         train(tiny("model.resett=after"), tmp_path)
+    with pytest.raises(InputError, match="peepholes to be True or False, but got 'False'"):
+        train(tiny("model.peepholes=False", label="LSTM"), tmp_path)
+    with pytest.raises(InputError, match="values that the cell lstm can use, but got"):
+        train(tiny("model.t_max=abc", label="LSTM"), tmp_path)
+    with pytest.raises(InputError, match="'generator', which is not for a configuration"):
+        train(tiny("model.generator=3"), tmp_path)
+    with pytest.raises(InputError, match="key of model.compose .* Did you mean 'zoneout'"):
+        train(tiny("model.compose={ zoneut = 0.1 }"), tmp_path)
     with pytest.raises(InputError, match="a device that torch can use here, but got 'cuda:99'"):
         build_device("cuda:99")
 
@@ -143,3 +151,23 @@ def test_log_cuts_what_came_after_the_checkpoint(tmp_path: Path) -> None:
     log.add(step=3)
     log.close()
     assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1}\n{"step": 3}\n'
+
+
+def test_regularisers_from_a_configuration(tmp_path: Path) -> None:
+    config = tiny("model.compose={ recurrent_dropout = 0.1, zoneout = [0.0, 0.1] }", label="GRU")
+    train(config, tmp_path)
+    assert (run_folder(tmp_path, config) / "done.json").exists()
+
+
+def test_compiling_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(InputError, match="a C\\+\\+ compiler .* but there is no no-such-compiler"):
+        train(tiny("train.compile=true"), tmp_path)
+
+
+def test_a_half_forgotten_run_is_not_done(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("done.json", "config.toml", ".lock"):
+        (tmp_path / name).touch()
+    folder.clear(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {".lock", "sub"}

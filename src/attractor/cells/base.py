@@ -44,6 +44,9 @@ class Cell(nn.Module, ABC, Generic[P, S]):
     reference: ClassVar[str]
     """Key of the paper in ``references.bib``."""
 
+    state_name: ClassVar[str] = "h"
+    """What the paper calls a state of one tensor."""
+
     input_size: int
     hidden_size: int
     chunk: int = 0

@@ -6,7 +6,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
 from attractor.cells.gated import Map, SummedCell, identity
-from attractor.cells.init import Initialiser, chrono_, weights_
+from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 
 
 class FastGRNNCell(SummedCell[Tensor, Tensor]):
@@ -69,6 +69,7 @@ class FastGRNNCell(SummedCell[Tensor, Tensor]):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size)
+        check_chrono(bias, t_max)
         to: Placement = {"device": device, "dtype": dtype}
         self.shared = shared
         rows = hidden_size if shared else 2 * hidden_size

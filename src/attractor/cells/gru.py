@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
 from attractor.cells.gated import Map, SummedCell, identity
-from attractor.cells.init import Initialiser, chrono_, weights_
+from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 from attractor.errors import InputError
 
 
@@ -70,6 +70,7 @@ class GRUCell(SummedCell[Tensor, Tensor]):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size)
+        check_chrono(bias, t_max)
         if reset not in ("before", "after"):
             raise InputError(f"GRUCell expects reset 'before' or 'after', but got {reset!r}.")
         to: Placement = {"device": device, "dtype": dtype}

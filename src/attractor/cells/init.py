@@ -64,6 +64,15 @@ def chrono_(bias: Tensor, t_max: int, generator: Generator | None) -> Tensor:
     return _fill(bias, lambda b: b.uniform_(1, t_max - 1, generator=generator).log_(), generator)
 
 
+def check_chrono(bias: bool, t_max: int | None) -> None:
+    """Chrono initialisation is of a bias, so there must be one."""
+    if t_max is not None and not bias:
+        raise InputError(
+            f"chrono initialisation expects a bias, but got t_max={t_max} with bias=False. "
+            "Try bias=True."
+        )
+
+
 def _fill(tensor: Tensor, draw: Callable[[Tensor], Tensor], generator: Generator | None) -> Tensor:
     """Draw in place, or where the generator lives when that is another device."""
     with torch.no_grad():

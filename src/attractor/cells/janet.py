@@ -6,7 +6,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
 from attractor.cells.gated import Map, SummedCell, identity
-from attractor.cells.init import Initialiser, chrono_, weights_
+from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 
 
 class JANETCell(SummedCell[Tensor, Tensor]):
@@ -66,10 +66,11 @@ class JANETCell(SummedCell[Tensor, Tensor]):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size)
+        check_chrono(bias, t_max)
         to: Placement = {"device": device, "dtype": dtype}
         self.beta: Tensor
         # a tensor, since a compiled loop takes no float from outside
-        self.register_buffer("beta", torch.tensor(float(beta), **to), persistent=False)
+        self.register_buffer("beta", torch.tensor(float(beta), **to))
         self.weight_ih = nn.Parameter(torch.empty(2 * hidden_size, input_size, **to))
         self.weight_hh = nn.Parameter(torch.empty(2 * hidden_size, hidden_size, **to))
         self.bias = nn.Parameter(torch.zeros(2 * hidden_size, **to)) if bias else None

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell, map_state, positive
 from attractor.cells.table import CELLS
-from attractor.cells.unroll import Unrolled, unroll, unroll_ragged
+from attractor.cells.unroll import Unrolled, exporting, unroll, unroll_ragged
 from attractor.errors import InputError, unknown
 
 CellFactory = Callable[..., Cell[Any, Any]]
@@ -73,7 +73,7 @@ class Recurrent(nn.Module):
         make = resolve(cell)
         _check_options(make, cell_options)
         if not 0 <= dropout <= 1:
-            raise InputError(f"expected dropout to be from 0 to 1, but got {dropout!r}.")
+            raise InputError(f"expected dropout to be from 0 to 1, but got {dropout!r}. Try 0.1.")
         self.input_size = positive(type(self), "input_size", input_size)
         self.hidden_size = positive(type(self), "hidden_size", hidden_size)
         self.num_layers = positive(type(self), "num_layers", num_layers)
@@ -124,7 +124,7 @@ class Recurrent(nn.Module):
             states = map_state(lambda s: s.squeeze(2), states)
         elif self.batch_first:
             output = output.transpose(0, 1)
-        if torch.compiler.is_compiling() and torch.compiler.is_exporting():
+        if exporting():
             # plain tuples, so that a saved program can be loaded without attractor
             state, states = _plain(state), _plain(states)
         return (output, state, states) if return_states else (output, state)
@@ -259,7 +259,7 @@ def _run_one(
     if lengths is None:
         done = unroll(cell, cell.prepare(x), state, return_states=return_states)
     else:
-        sizes = [int((lengths > t).sum()) for t in range(x.shape[0])]
+        sizes = (lengths[None] > torch.arange(x.shape[0])[:, None]).sum(1).tolist()
         prepared = cell.prepare_ragged(x, lengths)
         done = unroll_ragged(cell, prepared, state, sizes, return_states=return_states)
     if backwards:
@@ -313,6 +313,26 @@ def cell_options(cell: CellFactory) -> dict[str, inspect.Parameter]:
 def _check_options(cell: CellFactory, options: dict[str, Any]) -> None:
     known = cell_options(cell)
     takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cell).parameters.values())
-    for name in options:
-        if name not in known and not takes_any:
+    for name, value in options.items():
+        if name in known:
+            _check_kind(name_of(cell), name, value, known[name].default)
+        elif not takes_any:
             raise unknown(f"option of {name_of(cell)}", name, known)
+
+
+def _check_kind(owner: str, name: str, value: Any, default: Any) -> None:
+    """A value must be of the kind of the default, where that says anything."""
+    kinds: list[tuple[type, tuple[type, ...], str]] = [
+        (bool, (bool,), "True or False"),
+        (int, (int,), "a whole number"),
+        (float, (int, float), "a number"),
+        (str, (str,), "text"),
+    ]
+    for kind, accepted, words in kinds:
+        if type(default) is kind:
+            if not isinstance(value, accepted) or (kind is not bool and isinstance(value, bool)):
+                raise InputError(
+                    f"{owner} expects {name} to be {words}, but got {value!r}. "
+                    f"The default is {default!r}."
+                )
+            return

@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
 from attractor.cells.gated import Map, SummedCell, identity
-from attractor.cells.init import Initialiser, chrono_, uniform_, weights_
+from attractor.cells.init import Initialiser, check_chrono, chrono_, uniform_, weights_
 from attractor.errors import InputError
 
 
@@ -84,6 +84,7 @@ class LSTMCell(SummedCell[Tensor, LSTMState]):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size)
+        check_chrono(bias, t_max)
         if not 0 <= proj_size < hidden_size:
             raise InputError(
                 f"LSTMCell expects proj_size from 0 (none) to hidden_size - 1 = {hidden_size - 1}, "

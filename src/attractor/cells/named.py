@@ -4,6 +4,7 @@ from typing import Any
 
 from attractor.cells.layer import Recurrent
 from attractor.cells.table import CELLS
+from attractor.errors import InputError
 
 
 def _layer(key: str) -> type[Recurrent]:
@@ -21,6 +22,11 @@ def _layer(key: str) -> type[Recurrent]:
         bidirectional: bool = False,
         **options: Any,
     ) -> None:
+        if not isinstance(bias, bool):
+            raise InputError(
+                f"{name} expects its fourth argument, bias, to be True or False, but got {bias!r}. "
+                "Name other options, such as nonlinearity='relu'."
+            )
         # not every cell can do without biases; one that cannot says so
         without: dict[str, Any] = {} if bias else {"bias": False}
         Recurrent.__init__(

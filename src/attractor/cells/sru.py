@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
 from attractor.cells.gated import GatedCell, Map, identity
-from attractor.cells.init import Initialiser, chrono_, uniform_, weights_
+from attractor.cells.init import Initialiser, check_chrono, chrono_, uniform_, weights_
 
 
 class SRUInput(NamedTuple):
@@ -65,6 +65,7 @@ class SRUCell(GatedCell[SRUInput, Tensor]):
     """
 
     reference = "lei2018simple"
+    state_name = "c"
     recurrent_weights = ()
 
     def __init__(
@@ -83,6 +84,7 @@ class SRUCell(GatedCell[SRUInput, Tensor]):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size)
+        check_chrono(bias, t_max)
         to: Placement = {"device": device, "dtype": dtype}
         self.memory_size = hidden_size
         self.scale = math.sqrt(1 + 2 * math.exp(highway_bias)) if rescale else 1.0

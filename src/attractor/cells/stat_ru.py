@@ -53,6 +53,7 @@ class StatRUCell(Cell[Tensor, Tensor]):
     """
 
     reference = "oliva2017statistical"
+    state_name = "m"
     alpha: Tensor
 
     def __init__(
@@ -88,7 +89,7 @@ class StatRUCell(Cell[Tensor, Tensor]):
         self.bias_r = nn.Parameter(torch.zeros(R, **to))
         self.bias_h = nn.Parameter(torch.zeros(hidden_size, **to))
         # one row per average; an option, not something learned, so not saved
-        self.register_buffer("alpha", torch.tensor(self.alphas, **to)[:, None], persistent=False)
+        self.register_buffer("alpha", torch.tensor(self.alphas, **to)[:, None])
         for weight in (self.weight_ih, self.weight_r, self.weight_m, self.weight_h):
             uniform_(weight, 0.1, generator)
 

@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
 from attractor.cells.gated import Map, SummedCell, identity
-from attractor.cells.init import Initialiser, chrono_, weights_
+from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 from attractor.errors import InputError
 
 
@@ -85,6 +85,7 @@ class TLSTMCell(SummedCell[TLSTMInput, TLSTMState]):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size)
+        check_chrono(bias, t_max)
         if output_gate not in ("sigmoid", "tanh"):
             raise InputError(
                 f"TLSTMCell expects output_gate 'sigmoid' or 'tanh', but got {output_gate!r}."

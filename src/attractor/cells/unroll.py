@@ -36,14 +36,18 @@ def unroll(
         >>> out.output.shape
         torch.Size([5, 2, 8])
     """
-    if torch.compiler.is_compiling() and (
-        torch.compiler.is_exporting() or not torch.is_grad_enabled()
-    ):
+    if exporting() or (torch.compiler.is_compiling() and not torch.is_grad_enabled()):
         # not for training: inductor may reuse the memory of scan's gradients while they are in it
         return _scan(cell, prepared, state, return_states)
     if cell.chunk and cell.training:
         return _in_chunks(cell, prepared, state, return_states)
     return _loop(cell, prepared, state, return_states)
+
+
+def exporting() -> bool:
+    """Whether torch.export is tracing; a torch that cannot tell (2.6) takes compiling for it."""
+    asked = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)
+    return bool(asked())
 
 
 def _loop(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) -> Unrolled:
@@ -86,12 +90,14 @@ def compile_steps(module: nn.Module, steps: int = 10) -> nn.Module:
 def _in_chunks(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) -> Unrolled:
     leaves, spec = pytree.tree_flatten(prepared)
     pieces = []
-    for parts in zip(*(leaf.split(cell.chunk) for leaf in leaves), strict=True):
-        # the last, shorter piece is not worth a compilation of its own
-        run = _compiled_loop if parts[0].shape[0] == cell.chunk else _loop
-        piece = run(cell, pytree.tree_unflatten(list(parts), spec), state, return_states)
-        state = piece.state
-        pieces.append(piece)
+    # by default a ninth kind or size of cell in one process is refused
+    with torch._dynamo.config.patch(recompile_limit=1024):
+        for parts in zip(*(leaf.split(cell.chunk) for leaf in leaves), strict=True):
+            # the last, shorter piece is not worth a compilation of its own
+            run = _compiled_loop if parts[0].shape[0] == cell.chunk else _loop
+            piece = run(cell, pytree.tree_unflatten(list(parts), spec), state, return_states)
+            state = piece.state
+            pieces.append(piece)
     states = map_state(lambda *s: torch.cat(s), *(piece.states for piece in pieces))
     return Unrolled(torch.cat([piece.output for piece in pieces]), state, states)
 

@@ -22,7 +22,7 @@ def cells() -> list[dict[str, Any]]:
         made: Any = cell
         example = made(HIDDEN, HIDDEN)
         state = example.initial_state(1)
-        parts = state._asdict() if hasattr(state, "_asdict") else {"h": state}
+        parts = state._asdict() if hasattr(state, "_asdict") else {cell.state_name: state}
         rows.append(
             {
                 "key": key,
@@ -37,7 +37,7 @@ def cells() -> list[dict[str, Any]]:
 
 
 def _shape(tensor: Any) -> str:
-    return "x".join(str(size) for size in tensor.shape[1:])
+    return "x".join(str(size) for size in tensor.shape[1:]) or "1"
 
 
 def tasks() -> list[dict[str, Any]]:

@@ -8,7 +8,11 @@ import typer
 
 from attractor.cli.run import DATA_HELP
 
-app = typer.Typer(help="List, fetch and verify data sets.", no_args_is_help=True)
+app = typer.Typer(
+    help="List, fetch and verify data sets.",
+    epilog="Example: attractor data fetch mnist",
+    no_args_is_help=True,
+)
 
 Name = Annotated[list[str] | None, typer.Argument(help="Data sets; all, if left out.")]
 Root = Annotated[Path | None, typer.Option("--data", help=DATA_HELP, show_default=False)]
@@ -54,6 +58,8 @@ def fetch(
 
         def show(path: str, done: int, total: int | None) -> None:
             if path not in tasks:
+                if not quiet and not console.is_terminal:
+                    console.print(f"fetching {path}", highlight=False)
                 tasks[path] = bars.add_task(Path(path).name, total=total)
             bars.update(tasks[path], completed=done, total=total)  # type: ignore[arg-type]
 

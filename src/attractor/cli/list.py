@@ -31,6 +31,8 @@ def list_(
     for name, rows in found.items():
         if len(found) > 1:
             typer.echo(name)
+        if name == "cells":
+            typer.echo("sizes are for 128 inputs and 128 units")
         columns = list(rows[0])
         numbers = [i for i, column in enumerate(columns) if column in ("parameters", "runs")]
         table(columns, [[_text(value) for value in row.values()] for row in rows], right=numbers)

@@ -40,6 +40,7 @@ class Watch:
             disable=not self.live,
         )
         self.ending = threading.Event()
+        self.drawing = threading.Lock()
         self.thread = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> "Watch":
@@ -61,10 +62,11 @@ class Watch:
     def end(self, ended: Ended) -> None:
         """Take note that a run ended."""
         self.finished += 1
-        self.open.pop(ended.config.id, None)
-        bar = self.bars.pop(ended.config.id, None)
-        if bar is not None:
-            self.progress.remove_task(bar)
+        with self.drawing:
+            self.open.pop(ended.config.id, None)
+            bar = self.bars.pop(ended.config.id, None)
+            if bar is not None:
+                self.progress.remove_task(bar)
         self.progress.update(self.all, completed=self.finished)
         if not (self.live or self.quiet):
             name = f"{ended.config.label}, seed {ended.config.seed}"
@@ -75,7 +77,8 @@ class Watch:
         while not self.ending.wait(BETWEEN_LOOKS):
             going = {key: row for key in list(self.open) if (row := self._last_row(key))}
             if self.live:
-                self._draw(going)
+                with self.drawing:
+                    self._draw(going)
             elif not self.quiet and time.monotonic() > next_line:
                 next_line += BETWEEN_LINES
                 for key, row in going.items():

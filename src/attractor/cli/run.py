@@ -21,7 +21,7 @@ def run(
         list[str] | None, typer.Option(help="Only the model with this label; may be repeated.")
     ] = None,
     seed: Annotated[
-        list[int] | None, typer.Option(help="Only this seed; may be repeated.", min=0)
+        list[int] | None, typer.Option(help="This seed, not the file's; may be repeated.", min=0)
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
     data: Annotated[Path | None, typer.Option(help=DATA_HELP, show_default=False)] = None,
@@ -43,7 +43,7 @@ def run(
     from attractor.experiments.table import load
 
     changes = [*(change or []), *([f"train.device={device}"] if device else [])]
-    changes += [f"seeds={seed}"] if seed else []
+    changes += [f"seeds={sorted(set(seed))}"] if seed else []
     title, experiment = load(name, changes)
     configs = experiment.runs(title, only or [])
     if dry_run:

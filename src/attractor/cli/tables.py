@@ -27,6 +27,8 @@ def results_table(rows: Sequence[SummaryRow]) -> None:
     metric = rows[0].metric
     print(f"{rows[0].budget} budget")
     columns = ["model", metric.replace("_", " "), "95%", "seeds", "parameters", "seconds", "status"]
+    solving = any("solved" in row.estimates for row in rows)
+    columns += ["solved"] if solving else []
     lines = []
     for row in rows:
         found = row.estimate
@@ -40,9 +42,16 @@ def results_table(rows: Sequence[SummaryRow]) -> None:
                 f"{row.parameters:,}" if row.parameters else "-",
                 f"{row.seconds:.1f}" if row.seconds is not None else "-",
                 row.status,
+                *([_solved(row)] if solving else []),
             ]
         )
     table(columns, lines, right=(1, 2, 3, 4, 5))
+
+
+def _solved(row: SummaryRow) -> str:
+    """How many seeds got there; the others count in the mean with the steps they had."""
+    found = row.estimates.get("solved")
+    return f"{sum(found.values):.0f} of {found.n}" if found else "-"
 
 
 def _number(value: float) -> str:

@@ -10,6 +10,7 @@ import torch
 from torch import Generator, nn
 from torch.optim import SGD, Adam, Optimizer, RMSprop
 
+from attractor.cells import compose
 from attractor.errors import InputError, unknown
 from attractor.experiments.config import ModelConfig, RunConfig, TaskConfig, TrainConfig
 from attractor.models import SequenceClassifier, SequenceTagger
@@ -82,17 +83,41 @@ def build_task(config: TaskConfig, data: Path | None) -> Task:
 
 def build_model(config: ModelConfig, task: Task, *, seed: int) -> nn.Module:
     kind = SequenceClassifier if task.answers == "once" else SequenceTagger
-    return kind(
-        config.cell,
-        task.input_size,
-        config.hidden_size,
-        task.output_size,
-        num_layers=config.num_layers,
-        bidirectional=config.bidirectional,
-        dropout=config.dropout,
-        generator=torch.Generator().manual_seed(derived_seed(seed, "weights")),
-        **config.options,
-    )
+    cell = build_cell(config)
+    try:
+        return kind(
+            cell,
+            task.input_size,
+            config.hidden_size,
+            task.output_size,
+            num_layers=config.num_layers,
+            bidirectional=config.bidirectional,
+            dropout=config.dropout,
+            generator=torch.Generator().manual_seed(derived_seed(seed, "weights")),
+            **config.options,
+        )
+    except TypeError as error:
+        raise InputError(
+            f"expected values that the cell {config.cell} can use, but got {config.options}: "
+            f"{error}. See docs/cells for its options."
+        ) from error
+
+
+def build_cell(config: ModelConfig) -> Any:
+    """The cell by its key, with the normalisers and regularisers that are asked for."""
+    for name in config.options:
+        if name in ("batch_first", "device", "dtype", "generator"):
+            raise InputError(
+                f"expected options of the cell {config.cell}, but got {name!r}, which is not for a "
+                "configuration to choose. Leave it out; the device is train.device."
+            )
+    if not config.compose:
+        return config.cell
+    known = [p for p in inspect.signature(compose).parameters if p != "cell"]
+    for name in config.compose:
+        if name not in known:
+            raise unknown("key of model.compose", name, known)
+    return compose(config.cell, **config.compose)
 
 
 def build_optimiser(config: TrainConfig, model: nn.Module) -> Optimizer:

@@ -8,6 +8,7 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,7 +44,11 @@ def write(folder: Path, checkpoint: Checkpoint) -> None:
         if current.exists():
             # a second name for the old file: it has both until the new one takes the first
             (folder / PREVIOUS).unlink(missing_ok=True)
-            os.link(current, folder / PREVIOUS)
+            try:
+                os.link(current, folder / PREVIOUS)
+            except OSError:
+                # a file system without second names
+                shutil.copyfile(current, folder / PREVIOUS)
     write_atomic(current, save(tensors, metadata=header))
 
 
@@ -55,7 +60,7 @@ def candidates(folder: Path) -> Iterator[Checkpoint]:
         if found is not None:
             yield found
         elif path.exists():
-            logger.warning("%s is damaged; going back to the checkpoint before it", path)
+            logger.warning("%s is damaged; going back to what was before it", path)
 
 
 def _read(path: Path) -> Checkpoint | None:

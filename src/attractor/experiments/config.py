@@ -1,5 +1,6 @@
 """Typed, frozen configuration of experiments and runs, read from TOML."""
 
+import copy
 import hashlib
 import json
 import re
@@ -45,6 +46,8 @@ class ModelConfig(_WithOptions):
     num_layers: int = Field(default=1, ge=1)
     bidirectional: bool = False
     dropout: float = Field(default=0.0, ge=0, le=1)
+    compose: dict[str, Any] = {}
+    """Normalisers and regularisers: the arguments of `attractor.cells.compose`."""
 
 
 class TrainConfig(_Frozen):
@@ -84,7 +87,7 @@ class RunConfig(_Frozen):
     def id(self) -> str:
         """Label and seed for people, then a hash of all that decides the numbers."""
         content = self.model_dump(exclude={"title", "description", "budget"})
-        text = json.dumps(content, sort_keys=True)
+        text = json.dumps(content, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()
         slug = re.sub(r"[^a-z0-9]+", "-", self.label.lower()).strip("-") or "run"
         return f"{slug}-{self.seed}-{digest[:10]}"
@@ -116,7 +119,13 @@ class ExperimentConfig(_Frozen):
         """Every run of the comparison, seed by seed; with `only`, of the variants named."""
         labels = [variant.label for variant in self.model]
         if len(set(labels)) < len(labels):
-            raise InputError(f"expected each model to have its own label, but got {labels}.")
+            raise InputError(
+                f"expected each model to have its own label, but got {labels}. Rename one."
+            )
+        if len(set(self.seeds)) < len(self.seeds):
+            raise InputError(
+                f"expected different seeds, but got {self.seeds}. Leave the repeated ones out."
+            )
         chosen = list(only) or labels
         for label in chosen:
             if label not in labels:
@@ -150,7 +159,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(
-            f"expected a configuration file at {path}, but got: {error.strerror}."
+            f"expected a configuration file at {path}, but got: {error.strerror}. "
+            "Try `attractor list experiments` for those that come with attractor."
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(
@@ -173,19 +183,24 @@ def changed(content: dict[str, Any], changes: Iterable[str]) -> dict[str, Any]:
         >>> changed({"train": {"steps": 5}}, ["train.steps=7", "train.device=cuda"])
         {'train': {'steps': 7, 'device': 'cuda'}}
     """
-    content = json.loads(json.dumps(content))
+    content = copy.deepcopy(content)
     for change in changes:
         key, equals, text = change.partition("=")
         parts = key.strip().split(".")
         if not equals or not all(parts):
-            raise InputError(f"expected a change as a.b=value, but got {change!r}.")
+            raise InputError(
+                f"expected a change as a.b=value, but got {change!r}. Try train.steps=100."
+            )
         tables = [content]
         for part in parts[:-1]:
             inner = [table.setdefault(part, {}) for table in tables]
             tables = [t for item in inner for t in (item if isinstance(item, list) else [item])]
+            if not all(isinstance(table, dict) for table in tables):
+                raise InputError(
+                    f"expected {part!r} in the change {change!r} to be a table, but it is a value. "
+                    "Try fewer dots."
+                )
         for table in tables:
-            if not isinstance(table, dict):
-                raise InputError(f"expected {key!r} to name a value inside a table, but it cannot.")
             table[parts[-1]] = _value(text.strip())
     return content
 
@@ -213,11 +228,12 @@ def validated(model: type[M], content: dict[str, Any], where: str) -> M:
             raise unknown(f"key in {where}", name, _keys(model, path[:-1])) from error
         if first["type"] == "missing":
             raise InputError(
-                f"expected a value for {name!r} in {where}, but there is none."
+                f"expected a value for {name!r} in {where}, but there is none. "
+                "Add one, or see docs/experiments.md for an example."
             ) from error
         raise InputError(
             f"expected a valid {name!r} in {where} ({first['msg'][0].lower()}{first['msg'][1:]}), "
-            f"but got {first['input']!r}."
+            f"but got {first['input']!r}. Try another value in the file, or with --set."
         ) from error
 
 

@@ -1,9 +1,11 @@
 """Many runs: side by side on this machine, watched, stopped and taken up again."""
 
+import logging
 import os
 import signal
 import tempfile
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +15,9 @@ from typing import Any
 
 from attractor.errors import InputError, RunError
 from attractor.experiments.config import RunConfig
+from attractor.experiments.folder import BusyError, is_done
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -47,14 +52,20 @@ def run_all(
         force: do finished runs again.
         on_end: told of each run as it ends.
     """
+    todo = [config for config in configs if force or not is_done(out, config)]
+    finished = [Ended(config, "done") for config in configs if config not in todo]
+    for one in finished:
+        on_end(one)
+    if not todo:
+        return finished
     with _stoppable() as flag:
         arguments = (out, data, wait, force, flag)
-        workers = min(jobs or _default_jobs(configs), len(configs))
+        workers = min(jobs or _default_jobs(todo), len(todo))
         if workers <= 1:
-            ended: Iterator[Ended] = (_run(config, *arguments) for config in configs)
+            ended: Iterator[Ended] = (_run(config, *arguments) for config in todo)
         else:
-            ended = _parallel(configs, arguments, workers)
-        results = []
+            ended = _parallel(todo, arguments, workers)
+        results = finished
         for one in ended:
             on_end(one)
             results.append(one)
@@ -73,21 +84,27 @@ def _parallel(
     from joblib import Parallel, delayed
 
     pool = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    yield from pool(delayed(_run)(config, *arguments) for config in configs)
+    # workers inherit the mask: they leave signals to this process, which asks them to stop through
+    # the file; a handler of their own would come too late for one that arrives as they start
+    asked = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, asked)
+    try:
+        ended = pool(delayed(_run)(config, *arguments) for config in configs)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, asked)
+    yield from ended
 
 
 def _run(
     config: RunConfig, out: Path, data: Path | None, wait: bool, force: bool, flag: Path
 ) -> Ended:
     """One run, in this process or in a worker, with every expected ending turned into a value."""
-    from attractor.experiments.folder import BusyError
     from attractor.experiments.train import StoppedError, train
 
     if flag.exists():
         return Ended(config, "stopped")
     try:
-        with _signals_touch(flag):
-            train(config, out, data=data, wait=wait, force=force, stop=flag.exists)
+        train(config, out, data=data, wait=wait, force=force, stop=flag.exists)
     except StoppedError:
         return Ended(config, "stopped")
     except BusyError as error:
@@ -96,6 +113,12 @@ def _run(
         return Ended(config, "refused", str(error))
     except RunError as error:
         return Ended(config, "failed", str(error))
+    except Exception as error:
+        # a mistake of ours, or of a cell of the user's: it must not stop the other runs
+        logger.info("%s", "".join(traceback.format_exception(error)))
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        message = f"{config.label}, seed {config.seed}: unexpected {what} (all of it with -v -j 1)"
+        return Ended(config, "failed", message)
     return Ended(config, "done")
 
 

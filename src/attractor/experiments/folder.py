@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
 from filelock import FileLock, Timeout
 
 from attractor.errors import RunError
@@ -30,6 +30,11 @@ class BusyError(RunError):
 def run_folder(out: Path, config: RunConfig) -> Path:
     """Where the run of a configuration lives."""
     return out / config.experiment / config.id
+
+
+def is_done(out: Path, config: RunConfig) -> bool:
+    """Whether a run has come to its end."""
+    return (run_folder(out, config) / DONE).exists()
 
 
 @contextmanager
@@ -52,9 +57,17 @@ def locked(folder: Path, *, wait: bool) -> Iterator[None]:
 
 
 def clear(folder: Path) -> None:
-    """Forget a run."""
+    """Forget a run; that it is done first, so that a half-forgotten run is not taken for one."""
+    (folder / DONE).unlink(missing_ok=True)
     for path in folder.iterdir():
-        if path.name != ".lock":
+        if path.is_file() and path.name != ".lock":
+            path.unlink()
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed process was about to rename."""
+    for path in folder.glob(".*"):
+        if path.is_file() and path.name != ".lock":
             path.unlink()
 
 
@@ -66,6 +79,8 @@ def describe(folder: Path, config: RunConfig) -> None:
 
 def environment(threads: int) -> dict[str, Any]:
     """What bitwise equality depends on, and what a reader wants to know."""
+    import torch
+
     packages = ("attractor", "torch", "numpy", "safetensors")
     return {
         **{name: version(name) for name in packages},
@@ -75,7 +90,7 @@ def environment(threads: int) -> dict[str, Any]:
         "threads": threads,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "cores": os.cpu_count(),
-        "command": "attractor " + " ".join(sys.argv[1:]) if "attractor" in sys.argv[0] else "",
+        "command": shlex.join(["attractor", *sys.argv[1:]]) if "attractor" in sys.argv[0] else "",
     }
 
 
@@ -101,7 +116,7 @@ class Log:
         """The length of the file, once all of it is safely on the disk."""
         with explained(self.path):
             os.fsync(self._file.fileno())
-        return self._file.tell()
+        return os.fstat(self._file.fileno()).st_size
 
     def add(self, **row: Any) -> None:
         with explained(self.path):

@@ -1,6 +1,8 @@
 """One run: train a network, survive anything, end with the same numbers."""
 
 import math
+import os
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attractor.cells import compile_steps
-from attractor.errors import RunError
+from attractor.errors import InputError, RunError
 from attractor.experiments import checkpoint
 from attractor.experiments.build import Parts, build
 from attractor.experiments.checkpoint import Checkpoint
@@ -24,6 +26,7 @@ from attractor.experiments.folder import (
     describe,
     locked,
     run_folder,
+    sweep,
     write_json,
 )
 from attractor.tasks import Split
@@ -70,6 +73,7 @@ def train(
             clear(folder)
         elif (folder / DONE).exists():
             return
+        sweep(folder)
         (folder / FAILED).unlink(missing_ok=True)
         describe(folder, config)
         progress, position = _restore(folder, parts)
@@ -90,6 +94,7 @@ def _loop(
 ) -> None:
     settings = config.train
     if settings.compile:
+        _check_compiler()
         compile_steps(parts.model)
     started = time.monotonic() - progress.seconds
     norm = math.nan
@@ -114,6 +119,8 @@ def _loop(
         progress.seconds = time.monotonic() - started
         asked = stop()
         if asked or progress.step % settings.checkpoint_every == 0:
+            if not all(p.isfinite().all() for p in parts.model.parameters()):
+                raise _diverged(folder, config, progress.step, math.nan, norm, before)
             _save(folder, parts, progress, log)
         if asked:
             raise StoppedError
@@ -160,9 +167,10 @@ def gradient_norm(model: nn.Module, clip: float | None) -> float:
 def _diverged(
     folder: Path, config: RunConfig, step: int, loss: float, norm: float, before: float
 ) -> RunError:
+    what = "the gradient norm" if math.isfinite(loss) else "the loss"
     reason = (
-        f"the loss became {loss} at step {step} of {config.train.steps} (gradient norm {norm:.3g}, "
-        f"{before:.3g} a step before)"
+        f"{what} became {norm if math.isfinite(loss) else loss} at step {step} of "
+        f"{config.train.steps} (gradient norm {norm:.3g}, {before:.3g} a step before)"
     )
     write_json(folder / FAILED, {"step": step, "reason": reason})
     clip = "a smaller" if config.train.clip else "train.clip=1, a smaller"
@@ -170,6 +178,15 @@ def _diverged(
         f"{config.label}, seed {config.seed}: {reason}. The last good checkpoint is kept. "
         f"Try {clip} train.lr than {config.train.lr:g}, or another seed."
     )
+
+
+def _check_compiler() -> None:
+    compiler = os.environ.get("CXX", "c++")
+    if shutil.which(compiler) is None:
+        raise InputError(
+            f"expected a C++ compiler for train.compile=true, but there is no {compiler}. "
+            "Install one, or use --set train.compile=false, which is slower."
+        )
 
 
 def _save(folder: Path, parts: Parts, progress: Progress, log: Log) -> None:

@@ -1,5 +1,6 @@
 """Networks that read a sequence with any cell and answer once, or at each step."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -35,7 +36,7 @@ class SequenceClassifier(nn.Module):
 
     def __init__(
         self,
-        cell: str | type[Cell[Any, Any]],
+        cell: str | Callable[..., Cell[Any, Any]],
         input_size: int,
         hidden_size: int,
         output_size: int,
@@ -83,7 +84,7 @@ class SequenceTagger(nn.Module):
 
     def __init__(
         self,
-        cell: str | type[Cell[Any, Any]],
+        cell: str | Callable[..., Cell[Any, Any]],
         input_size: int,
         hidden_size: int,
         output_size: int,
