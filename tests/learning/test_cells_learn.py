@@ -26,8 +26,54 @@ class Bar(NamedTuple):
     options: Any = ()
 
 
-COPY: dict[str, Bar] = {}
-DIGITS: dict[str, Bar] = {}
+COPY: dict[str, Bar] = {
+    "decaynet": Bar(1500, 0.05),
+    "dntm": Bar(800, 0.35, {"cells": 16}),
+    "eurnn": Bar(400, 0.05),
+    "fastgrnn": Bar(1500, 0.38),
+    "goru": Bar(400, 0.05),
+    "gru": Bar(1500, 0.36),
+    "ihc_gru": Bar(1500, 0.2),
+    "ihc_lstm": Bar(1500, 0.2),
+    "irc_fastgrnn": Bar(1500, 0.33),
+    "irc_gru": Bar(1500, 0.2),
+    "irc_lstm": Bar(1500, 0.27),
+    "irc_sru": Bar(1500, 0.05),
+    "irc_tlstm": Bar(1500, 0.05),
+    "janet": Bar(1500, 0.2),
+    "lstm": Bar(1500, 0.2),
+    "nru": Bar(1500, 0.1),
+    "ntm": Bar(800, 0.3, {"cells": 16}),
+    "rnn": Bar(1500, 0.4),
+    "sru": Bar(1500, 0.2),
+    "stat_ru": Bar(1500, 0.43),
+    "tardis": Bar(800, 0.3, {"cells": 16}),
+    "tlstm": Bar(1500, 0.32),
+}
+DIGITS: dict[str, Bar] = {
+    "decaynet": Bar(300, 0.35),
+    "dntm": Bar(300, 0.5, {"cells": 16}),
+    "eurnn": Bar(300, 0.7),
+    "fastgrnn": Bar(300, 0.5),
+    "goru": Bar(300, 0.6),
+    "gru": Bar(300, 0.45),
+    "ihc_gru": Bar(300, 0.2),
+    "ihc_lstm": Bar(300, 0.15),
+    "irc_fastgrnn": Bar(300, 0.2),
+    "irc_gru": Bar(300, 0.2),
+    "irc_lstm": Bar(300, 0.2),
+    "irc_sru": Bar(300, 0.4),
+    "irc_tlstm": Bar(300, 0.4),
+    "janet": Bar(300, 0.5),
+    "lstm": Bar(300, 0.45),
+    "nru": Bar(300, 0.3),
+    "ntm": Bar(300, 0.5, {"cells": 16}),
+    "rnn": Bar(300, 0.45),
+    "sru": Bar(300, 0.25),
+    "stat_ru": Bar(300, 0.3),
+    "tardis": Bar(300, 0.3, {"cells": 16}),
+    "tlstm": Bar(300, 0.3),
+}
 
 
 def trained(task: Task, key: str, bar: Bar, seed: int = 0) -> tuple[float, float, float]:

@@ -84,14 +84,10 @@ def _parallel(
     from joblib import Parallel, delayed
 
     pool = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    # workers inherit the mask: they leave signals to this process, which asks them to stop through
-    # the file; a handler of their own would come too late for one that arrives as they start
-    asked = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, asked)
-    try:
+    # workers inherit that signals are ignored and leave them to this process, which asks them to
+    # stop through the file; a handler of their own would come too late for one at their start
+    with _handling(signal.SIG_IGN):
         ended = pool(delayed(_run)(config, *arguments) for config in configs)
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, asked)
     yield from ended
 
 
@@ -124,20 +120,10 @@ def _run(
 
 @contextmanager
 def _stoppable() -> Iterator[Path]:
-    """A file whose existence asks every process of this call to save and stop."""
-    with tempfile.TemporaryDirectory(prefix="attractor-") as folder:
-        flag = Path(folder) / "stop"
-        with _signals_touch(flag):
-            yield flag
+    """A file whose existence asks every process of this call to save and stop.
 
-
-@contextmanager
-def _signals_touch(flag: Path) -> Iterator[None]:
-    """Answer SIGINT and SIGTERM by touching the file; a second signal ends the process at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
+    SIGINT and SIGTERM make it; a second signal ends the process at once.
+    """
     asked = False
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -147,10 +133,22 @@ def _signals_touch(flag: Path) -> Iterator[None]:
         asked = True
         flag.touch()
 
+    with tempfile.TemporaryDirectory(prefix="attractor-") as folder:
+        flag = Path(folder) / "stop"
+        with _handling(ask):
+            yield flag
+
+
+@contextmanager
+def _handling(handler: Any) -> Iterator[None]:
+    """Answer SIGINT and SIGTERM by a handler, where Python lets us: in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, ask) for number in numbers]
+    before = [signal.signal(number, handler) for number in numbers]
     try:
         yield
     finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
+        for number, old in zip(numbers, before, strict=True):
+            signal.signal(number, old)
