@@ -117,6 +117,12 @@ def test_starts_as_the_paper_says() -> None:
 
 
 def test_without_biases() -> None:
-    cell = DecayNetCell(3, 5, bias=False)
+    cell = DecayNetCell(3, 5, bias=False, length=4)
     output, _ = cell(torch.zeros(2, 3), cell.initial_state(2))
     assert not output.any()
+
+
+def test_stepping_by_hand_needs_a_length() -> None:
+    cell = DecayNetCell(3, 4)
+    with pytest.raises(InputError, match="length of a sequence that is stepped by hand"):
+        cell(torch.zeros(2, 3), cell.initial_state(2))

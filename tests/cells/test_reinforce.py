@@ -88,3 +88,12 @@ def test_errors() -> None:
         reinforce_loss(torch.zeros(5, 1, 3), torch.zeros(5, 3), initial_baseline(), discount=1.0)
     with pytest.raises(InputError, match="discount from 0 to 1, but got 1.5"):
         reinforce_loss(torch.zeros(5, 3), torch.zeros(5, 3), initial_baseline(), discount=1.5)
+
+
+def test_the_auxiliary_reward_trains_its_own_matrices_alone() -> None:
+    reward = AuxiliaryReward(4, 3, 5)
+    r, x = torch.randn(2, 4, requires_grad=True), torch.randn(2, 3, requires_grad=True)
+    reward(r, x, torch.tensor([0, 4])).sum().backward()
+    assert r.grad is None
+    assert x.grad is None
+    assert all(p.grad is not None for p in reward.parameters())

@@ -138,8 +138,9 @@ def run(
 
     Returns:
         outputs :math:`h_t`; state as above; steps ``h``, ``c``, ``C``, ``r``, ``u``, ``pi`` (after
-        the penalty), ``tau``, ``w_bar``, ``w``, ``read``, ``write`` (indices), ``log_prob`` (log
-        of w_bar at the cell read), ``alpha``, ``beta``, ``f``, ``i``, ``o``.
+        the penalty), ``tau``, ``w_bar``, ``w``, ``read``, ``write`` (indices), ``log_prob`` (log of
+        softmax(pi) at the cell read: how probable that read was), ``alpha``, ``beta``, ``f``,
+        ``i``, ``o``.
     """
     A = weights["A"]
     k = len(A)
@@ -203,7 +204,7 @@ def run(
         last_read = read
         records.append(
             {"h": h, "c": c, "C": C, "r": r, "u": u, "pi": pi, "tau": tau, "w_bar": w_bar}
-            | {"w": w, "read": read, "write": write, "log_prob": log_softmax(logits)[read]}
+            | {"w": w, "read": read, "write": write, "log_prob": log_softmax(pi)[read]}
             | {"alpha": alpha, "beta": beta, "f": f, "i": i, "o": o}
         )
     steps = stack(records)

@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 from attractor.cells.base import Placement, positive, zeros_like_parameters
 from attractor.cells.gated import Map, SummedCell, identity
 from attractor.cells.init import Initialiser, weights_
+from attractor.errors import InputError
 
 
 class DecayNetInput(NamedTuple):
@@ -103,6 +104,14 @@ class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
 
     def shift(self) -> Tensor | None:
         return None if self.bias is None else F.pad(self.bias, (self.hidden_size, 0))
+
+    def forward(self, x: Tensor, state: DecayNetState) -> tuple[Tensor, DecayNetState]:
+        if self.length is None:
+            raise InputError(
+                "DecayNetCell expects to know the length of a sequence that is stepped by hand, "
+                "but length is None. Try DecayNetCell(..., length=100)."
+            )
+        return super().forward(x, state)
 
     def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> DecayNetInput:
         time, batch = x.shape[:2]

@@ -149,8 +149,8 @@ class AuxiliaryReward(nn.Module):
         R'_j = \log \mathrm{softmax}(W^o_r \bar r_j + W^o_x x_j)[y_j]
 
     Rewarding the likelihood of the model's own answer lets it rely on its controller and makes
-    any read look good. This reward does not see the controller. No gradient goes into
-    :math:`r`; minimise ``-rewards.mean()`` to train the two matrices.
+    any read look good. This reward does not see the controller. Minimise ``-rewards.mean()`` to
+    train the two matrices, and nothing else: no gradient goes into :math:`r` or :math:`x`.
 
     Args:
         read_size: features of what is read, ``states.r`` of a TARDIS.
@@ -197,7 +197,7 @@ class AuxiliaryReward(nn.Module):
 
     def forward(self, r: Tensor, x: Tensor, y: Tensor) -> Tensor:
         """The reward of each step."""
-        logits = F.linear(r.detach(), self.weight_ro) + F.linear(x, self.weight_io)
+        logits = F.linear(r.detach(), self.weight_ro) + F.linear(x.detach(), self.weight_io)
         losses = F.cross_entropy(logits.flatten(0, -2), y.flatten(), reduction="none")
         return -losses.view(y.shape)
 

@@ -200,7 +200,9 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
             (),
             (),
         ]
-        return TARDISState(*(zeros_like_parameters(self, batch_size, *shape) for shape in shapes))
+        state = TARDISState(*(zeros_like_parameters(self, batch_size, *shape) for shape in shapes))
+        # half precision cannot count the reads of a long sequence, nor many cells
+        return state._replace(usage=wide(state.usage), filled=wide(state.filled))
 
     def prepare(self, x: Tensor) -> TARDISPrepared:
         steps = x.shape[:2]
@@ -228,7 +230,7 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
 
     def _logits(self, prepared: Tensor, state: TARDISState) -> Tensor:
         """How much the model wants to read each cell."""
-        u = standardise(state.usage, eps=1e-5)
+        u = standardise(state.usage, eps=1e-5).to(state.h.dtype)
         query = prepared + F.linear(state.h, self.attention_hh) + F.linear(u, self.attention_uh)
         address_mh, content_mh = torch.split(
             self.attention_mh, [self.address_size, self.content_size], dim=-1
@@ -253,7 +255,8 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
             log_soft = torch.log_softmax((pi + xi) * tau, -1)
             hard = one_hot_of_largest(pi + xi)
             w = straight_through(hard, log_soft.exp())
-            log_prob = (hard * log_soft).sum(-1)
+            # the largest of the logits with Gumbel noise is a draw from their softmax
+            log_prob = (hard * torch.log_softmax(pi, -1)).sum(-1)
         return w.to(h.dtype), hard.to(h.dtype), log_prob.to(h.dtype)
 
     def _controller(
