@@ -1,8 +1,8 @@
 """Every cell learns: copy with a short lag, and digits whose pixels come in a random order.
 
-Each bar is stated beside the cell. It was set below what three seeds reached, and well above what
-a network without memory can get: a loss of 0.43 on the short copy (its `baseline`), and an accuracy
-of 0.1 on the digits.
+Each bar is stated beside the cell: steps of 32 sequences, and what must be reached from seed 0. Some
+are close to what a network without memory can get, which is a loss of 0.43 on the short copy (its
+`baseline`) and an accuracy of 0.1 on the digits: those cells learn slowly in these few steps.
 """
 
 import time
@@ -46,7 +46,8 @@ COPY: dict[str, Bar] = {
     "ntm": Bar(800, 0.3, {"cells": 16}),
     "rnn": Bar(1500, 0.4),
     "sru": Bar(1500, 0.2),
-    "stat_ru": Bar(1500, 0.43),
+    # with the 32 units of the others it stays at the baseline
+    "stat_ru": Bar(4000, 0.1, {"hidden_size": 64, "statistics": 64, "recurrent_size": 32}),
     "tardis": Bar(800, 0.3, {"cells": 16}),
     "tlstm": Bar(1500, 0.32),
 }
