@@ -94,11 +94,12 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
         >>> y.shape, state.content.shape, state.log_prob.shape
         (torch.Size([2, 8]), torch.Size([2, 10, 8]), torch.Size([2]))
 
-    Departs from the paper: nothing that the thesis has, but one address per step only; several
-    steps of addressing are mentioned there without equations. The authors' released code
-    averages as .96 and .04 and subtracts the average before scaling by :math:`\beta_t`. Left open
-    there and chosen here: what the write head sees, the least length in the cosine (1e-4), a
-    moving average for each head, and addresses that start uniform in ±1.
+    Departs from the paper: the write head sees :math:`h_t`, where the thesis derives both heads
+    from :math:`h_{t-1}`. There is one address per step only; several steps of addressing are
+    mentioned there without equations. The authors' released code averages as .96 and .04 and
+    subtracts the average before scaling by :math:`\beta_t`. Left open there and chosen here: the
+    least length in the cosine (1e-4), a moving average for each head, and addresses that start
+    uniform in ±1.
 
     References:
         Gulcehre et al. (2016), Dynamic neural Turing machine with soft and hard addressing

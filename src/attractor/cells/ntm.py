@@ -83,10 +83,11 @@ class NTMCell(Cell[NTMPrepared, NTMState]):
         >>> y.shape, state.memory.shape, state.read.shape
         (torch.Size([2, 8]), torch.Size([2, 16, 5]), torch.Size([2, 2, 16]))
 
-    Departs from the paper: nothing, but it leaves open how a sequence starts (here every cell
+    Departs from the paper: the write heads see :math:`h_t`, as in Graves et al., where the thesis
+    derives all heads from :math:`h_{t-1}`. It leaves open how a sequence starts (here every cell
     holds 1e-6 and every head is on the first cell: heads spread evenly over equal cells could
-    never tell them apart), the least length in the cosine (1e-8), and what the write heads see.
-    The LSTM controller's forget bias starts at 1.
+    never tell them apart) and the least length in the cosine (1e-8). The LSTM controller's forget
+    bias starts at 1.
 
     References:
         Graves et al. (2014), Neural Turing machines, arXiv:1410.5401; Chandar (2020), equations

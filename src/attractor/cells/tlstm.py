@@ -59,7 +59,9 @@ class TLSTMCell(SummedCell[TLSTMInput, TLSTMState]):
         (torch.Size([2, 8]), torch.Size([2, 24]))
 
     Departs from the paper: the state keeps :math:`U x_{t-1}` and not :math:`x_{t-1}`. It is known
-    for all steps at once, so that a step has no matrix product, and is as long in every layer.
+    for all steps at once, so that a step has no matrix product, and is as long in every layer. A
+    state that is carried on from one piece of a sequence to the next therefore holds a product
+    with the weights of the first, and gives :math:`U` no gradient at the first step of the second.
     The input before the first is zero. ``output_gate="tanh"`` is Balduzzi and Ghifary's.
 
     References:
