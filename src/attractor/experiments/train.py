@@ -95,7 +95,7 @@ def _loop(
     settings = config.train
     if settings.compile:
         _check_compiler()
-        compile_steps(parts.model)
+        compile_steps(parts.model, steps=30)
     started = time.monotonic() - progress.seconds
     norm = math.nan
     while progress.step < settings.steps and not progress.solved:
