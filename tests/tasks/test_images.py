@@ -1,7 +1,5 @@
 """Images as sequences: order, permutation, scale and splits."""
 
-from typing import get_args
-
 import pytest
 import torch
 from torch import Tensor
@@ -10,6 +8,7 @@ from attractor.errors import InputError
 from attractor.tasks.images import Images, ImageTask, Order, Reading, split_off
 
 PIXELS = 784
+TIMED: list[Order] = ["rows", "pixels", "permuted"]
 FIRST_OF_SEED_0 = [60, 361, 167, 578, 107, 772, 313, 626]
 
 
@@ -48,6 +47,14 @@ def test_pixels_come_row_by_row() -> None:
     assert torch.equal(read.squeeze(-1).T, x.float().reshape(5, PIXELS) / 255)
 
 
+def test_at_once_an_image_is_a_vector_or_a_channel() -> None:
+    x = image()
+    assert torch.equal(reading("flat")(x), x.reshape(5, PIXELS) / 255)
+    assert torch.equal(reading("image")(x), x.reshape(5, 1, 28, 28) / 255)
+    with pytest.raises(InputError, match="order='flat', which has no steps"):
+        reading("flat", trailing=True)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_permutation_is_a_true_one(seed: int) -> None:
     order = reading("permuted", seed).permutation
@@ -72,7 +79,7 @@ def test_the_permutation_of_seed_0_stays_what_it_was() -> None:
     assert order[:8].tolist() == FIRST_OF_SEED_0
 
 
-@pytest.mark.parametrize("order", get_args(Order))
+@pytest.mark.parametrize("order", TIMED)
 def test_a_trailing_step_is_zero_and_the_rest_unchanged(order: Order) -> None:
     x = image()
     short, long = reading(order)(x), reading(order, trailing=True)(x)

@@ -82,6 +82,11 @@ def build_task(config: TaskConfig, data: Path | None) -> Task:
 
 
 def build_model(config: ModelConfig, task: Task, *, seed: int) -> nn.Module:
+    if not task.timed:
+        raise InputError(
+            f"expected a task that shows a sequence to the cell {config.cell}, but its images come "
+            "at once. Try --set task.order=rows."
+        )
     kind = SequenceClassifier if task.answers == "once" else SequenceTagger
     cell = build_cell(config)
     try:

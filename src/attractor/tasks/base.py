@@ -19,7 +19,8 @@ class Batch(NamedTuple):
 
     Shape:
         x ``(time, batch, features)``; y ``(batch,)`` for one answer at the end of each sequence,
-        or ``(time, batch)`` for an answer at each step, `IGNORE` where none is asked.
+        or ``(time, batch)`` for an answer at each step, `IGNORE` where none is asked. What is
+        shown at once has no time: x ``(batch, ...)``, y ``(batch,)``.
     """
 
     x: Tensor
@@ -51,6 +52,8 @@ class Task(ABC):
     input_size: int
     output_size: int
     answers: Literal["once", "each step"]
+    timed: bool = True
+    """Whether a batch is a sequence; what is shown at once is not for a recurrent network."""
 
     @abstractmethod
     def sampler(self, batch_size: int, *, generator: Generator) -> Sampler:

@@ -34,7 +34,8 @@ class Digits(ImageTask):
 
     Args:
         order: ``"rows"`` (8 steps of 8), ``"pixels"`` (64 steps of 1) or ``"permuted"`` (64
-            steps of 1, in one fixed random order).
+            steps of 1, in one fixed random order);
+            ``"flat"`` (one vector) or ``"image"`` (one channel), at once.
         permutation_seed: draws that order.
         trailing: end each sequence with a step of zeros, at which to answer.
 

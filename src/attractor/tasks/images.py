@@ -7,12 +7,14 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from attractor.errors import InputError
 from attractor.tasks.base import Batch, Sampler, Split, Task
 from attractor.tasks.options import flag, one_of, whole
 from attractor.tasks.sampler import Shuffled
 
-Order = Literal["rows", "pixels", "permuted"]
-"""What one step shows: a row, a pixel row by row, or a pixel in a fixed random order."""
+Order = Literal["rows", "pixels", "permuted", "flat", "image"]
+"""What one step shows: a row, a pixel row by row, or a pixel in a fixed random order; or, for
+networks without time, all of the image at once, as one vector or as channels, rows and columns."""
 
 
 CLASSES = 10
@@ -44,14 +46,15 @@ class Reading:
     Args:
         height: rows of an image.
         width: columns of an image.
-        order: ``"rows"``, ``"pixels"`` or ``"permuted"``.
+        order: ``"rows"``, ``"pixels"``, ``"permuted"``, ``"flat"`` or ``"image"``.
         permutation_seed: draws the one permutation that ``"permuted"`` applies to all images.
         trailing: end each sequence with a step of zeros, at which to answer.
         white: the value of a pixel that becomes 1.
 
     Shape:
         from ``(batch, height, width)`` to ``(time, batch, features)``: ``(height, batch, width)``
-        for rows and ``(height * width, batch, 1)`` for pixels; one step more with `trailing`.
+        for rows and ``(height * width, batch, 1)`` for pixels; one step more with `trailing`. At
+        once: ``(batch, height * width)`` for flat and ``(batch, 1, height, width)`` for image.
 
     Example:
         >>> read = Reading(2, 2, order="pixels", trailing=True, white=255)
@@ -79,15 +82,24 @@ class Reading:
         one_of("order", order, get_args(Order))
         whole("permutation_seed", permutation_seed, 0)
         self.order, self.trailing, self.white = order, flag("trailing", trailing), white
-        self.input_size = width if order == "rows" else 1
-        self.steps = height * width // self.input_size + trailing
+        self.at_once = order in ("flat", "image")
+        if self.at_once and trailing:
+            raise InputError(
+                f"expected trailing=false with order={order!r}, which has no steps, but got true. "
+                "Try order='rows'."
+            )
+        self.input_size = {"rows": width, "flat": height * width, "image": 1}.get(order, 1)
+        self.steps = 1 if self.at_once else height * width // self.input_size + trailing
         self.permutation: Tensor | None = None
         if order == "permuted":
             generator = torch.Generator().manual_seed(permutation_seed)
             self.permutation = torch.randperm(height * width, generator=generator)
 
     def __call__(self, images: Tensor) -> Tensor:
-        """The images as sequences."""
+        """The images as the network gets them."""
+        if self.at_once:
+            x = images.flatten(1) if self.order == "flat" else images[:, None]
+            return x / self.white
         x = images.flatten(1)
         if self.permutation is not None:
             x = x[:, self.permutation]
@@ -114,6 +126,7 @@ class ImageTask(Task):
         self.input_size = self.read.input_size
         self.output_size = CLASSES
         self.answers = "once"
+        self.timed = not self.read.at_once
 
     def sampler(self, batch_size: int, *, generator: Generator) -> Sampler:
         """Training batches in shuffled epochs."""

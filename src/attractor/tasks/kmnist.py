@@ -20,7 +20,8 @@ class KMNIST(ImageTask):
 
     Args:
         order: ``"rows"`` (28 steps of 28), ``"pixels"`` (784 steps of 1) or ``"permuted"`` (784
-            steps of 1, in one fixed random order).
+            steps of 1, in one fixed random order);
+            ``"flat"`` (one vector) or ``"image"`` (one channel), at once.
         permutation_seed: draws that order.
         trailing: end each sequence with a step of zeros, at which to answer.
         source: ``"all"`` images, or those of the ``"test"`` set alone.

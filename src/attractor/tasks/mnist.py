@@ -11,7 +11,8 @@ class MNIST(PublishedImages):
 
     Args:
         order: ``"rows"`` (28 steps of 28), ``"pixels"`` (784 steps of 1) or ``"permuted"`` (784
-            steps of 1, in one fixed random order: psMNIST).
+            steps of 1, in one fixed random order: psMNIST);
+            ``"flat"`` (one vector) or ``"image"`` (one channel), at once.
         permutation_seed: draws that order.
         trailing: end each sequence with a step of zeros, at which to answer; psMNIST has 785
             steps with it.
