@@ -75,7 +75,7 @@ class NRUCell(Cell[Tensor, NRUState]):
             erasing only subtracts (the thesis's language model).
         heads_read_input: the heads see :math:`x_t` (the equations). The author's code and the
             published parameter counts have ``False``.
-        average_heads: divide both sums by :math:`k`: the author's code, and steadier to train.
+        average_heads: divide both sums by :math:`k`, as the author's code does.
         memory: ``"additive"``, or ``"multiplicative"`` to erase in proportion to what is there:
             :math:`m_t = m_{t-1} \odot (1 - \sum_i \beta_i v^e_i) + \sum_i \alpha_i v^w_i`.
         generator: draws the initial weights; ``None`` means torch's default generator.
