@@ -3,6 +3,7 @@
 import logging
 import os
 
+import pytest
 import torch
 
 # two workers share two cores; more threads than that only get in each other's way
@@ -11,3 +12,25 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # torch's tracers write thousands of records a second for tools of their own
 logging.getLogger("torch.__trace").disabled = True
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--errors",
+        action="store_true",
+        help="print how far each cell was from its NumPy reference (tests/cells)",
+    )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not terminalreporter.config.getoption("errors"):
+        return
+    terminalreporter.section("largest difference between cell and reference")
+    found = [
+        (report.nodeid, value)
+        for report in terminalreporter.getreports("")  # of tests that have been torn down
+        for name, value in getattr(report, "user_properties", ())
+        if name == "largest_error"
+    ]
+    for test, value in sorted(found):
+        terminalreporter.line(f"{value:.1e}  {test}")

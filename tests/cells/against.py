@@ -37,8 +37,14 @@ def blocks(prefix: str, names: str, tensor: Tensor) -> dict[str, Array]:
     return {f"{prefix}{name}": array(part) for name, part in zip(names, parts, strict=True)}
 
 
-def agree(found: Tensor, expected: Any) -> None:
-    np.testing.assert_allclose(array(found), expected, rtol=0, atol=1e-10)
+errors: list[float] = []
+"""How far cell and reference were apart, at each comparison of the test that is running."""
+
+
+def agree(found: Tensor, expected: Any, rtol: float = 0) -> None:
+    """Fail unless the two agree to 1e-10; with ``--errors``, pytest says how well they do."""
+    errors.append(float(np.abs(array(found) - expected).max()))
+    np.testing.assert_allclose(array(found), expected, rtol=rtol, atol=1e-10)
 
 
 def check(

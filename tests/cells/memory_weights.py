@@ -2,19 +2,15 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Generator, Tensor, nn
 
 from attractor.cells.controllers import Controller
+from cells.against import array
 from reference.result import Array
 
 ORDER = {4: "ifco", 3: "rzh", 1: "h"}
 """The gates in the order in which attractor stacks them, by their number."""
-
-
-def array(tensor: Tensor) -> Array:
-    return tensor.detach().numpy()
 
 
 def scatter(module: Any, seed: int = 0) -> Any:
@@ -57,12 +53,6 @@ def head_weights(
         start += size
     assert start == len(bias)
     return named
-
-
-def close(actual: Tensor, expected: Array) -> float:
-    """Fail unless the two agree to 1e-10; how far they are apart."""
-    np.testing.assert_allclose(array(actual), expected, rtol=0.0, atol=1e-10)
-    return float(np.abs(array(actual) - expected).max())
 
 
 def check_gradients(layer: nn.Module, input_size: int) -> None:

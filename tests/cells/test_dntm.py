@@ -11,14 +11,8 @@ from torch import Generator, Tensor
 
 from attractor.cells import DNTMCell, Recurrent, initial_baseline, reinforce_loss, unroll
 from attractor.errors import InputError
-from cells.memory_weights import (
-    array,
-    check_gradients,
-    close,
-    controller_weights,
-    head_weights,
-    scatter,
-)
+from cells.against import agree, array
+from cells.memory_weights import check_gradients, controller_weights, head_weights, scatter
 from reference import dntm
 from reference.result import Array
 
@@ -43,7 +37,7 @@ def reference_weights(cell: DNTMCell) -> dict[str, Array]:
 
 
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_equals_the_reference(options: dict[str, Any], training: bool) -> None:
     sizes: dict[str, Any] = {"cells": 6, "address_size": 3, "content_size": 4}
     cell = scatter(DNTMCell(3, 7, dtype=torch.float64, **sizes, **options)).train(training)
@@ -68,17 +62,17 @@ def test_equals_the_reference(options: dict[str, Any], training: bool) -> None:
             write_index=array(chosen[:, row, 1]) if sampled else None,
             **settled,
         )
-        close(output[:, row], theirs.outputs)
+        agree(output[:, row], theirs.outputs)
         names = {"h": "h", "c": "c", "content": "C", "read_average": "v_r", "write_average": "v_w"}
         for ours, name in names.items():
-            close(getattr(states, ours)[:, row], theirs.steps[name])
-            close(getattr(last, ours)[row], theirs.state[name])
+            agree(getattr(states, ours)[:, row], theirs.steps[name])
+            agree(getattr(last, ours)[row], theirs.state[name])
         if cell.discrete:
             logs = [
                 np.log((theirs.steps[f"p_{head}"] * theirs.steps[f"w_{head}"]).sum(-1))
                 for head in "rw"
             ]
-            close(states.log_prob[:, row], logs[0] + logs[1])
+            agree(states.log_prob[:, row], logs[0] + logs[1])
         else:
             assert not states.log_prob.any()
 

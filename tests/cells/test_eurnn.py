@@ -1,5 +1,4 @@
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,9 @@ from torch import Tensor
 from attractor.cells import EURNNCell, EURNNState, unroll
 from attractor.cells.rotations import angles, layout, rotate
 from attractor.errors import InputError
+from cells.against import agree
 from reference import eurnn
 from reference.result import Array
-
-close = partial(torch.testing.assert_close, atol=1e-10, rtol=0)
 
 
 def angles_by_name(name: str, values: Tensor, size: int, capacity: int | None) -> dict[str, Array]:
@@ -62,8 +60,8 @@ def test_equals_the_reference(size: int, capacity: int | None, real: bool) -> No
     weights = to_reference(cell)
     for row in range(4):
         expected = eurnn.run(weights, x[:, row].numpy(), capacity=capacity, real=real)
-        close(output[:, row], torch.tensor(expected.outputs.real))
-        close(h_n[row], torch.tensor(expected.state["h"]))
+        agree(output[:, row], expected.outputs.real)
+        agree(h_n[row], expected.state["h"])
 
 
 def relative_change_of_norm(cell: EURNNCell, steps: int, generator: torch.Generator) -> float:

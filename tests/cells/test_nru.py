@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from attractor.cells import NRUCell, unroll
 from attractor.cells.nru import NRUState, directions
 from attractor.errors import InputError
+from cells.against import agree
 from reference import nru
 from reference.result import Array
 
@@ -41,8 +42,8 @@ def to_reference(cell: NRUCell) -> dict[str, Array]:
 
 
 @pytest.mark.parametrize("memory", ["additive", "multiplicative"])
-@pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("choice", CHOICES, ids=str)
+@pytest.mark.parametrize("size", SIZES, ids=str)
 def test_equals_the_reference(size: dict[str, Any], choice: dict[str, Any], memory: Any) -> None:
     g = torch.Generator().manual_seed(0)
     cell = NRUCell(3, 6, memory=memory, generator=g, dtype=torch.float64, **size, **choice)
@@ -64,7 +65,7 @@ def test_equals_the_reference(size: dict[str, Any], choice: dict[str, Any], memo
             found = (output[:, row], h[row], m[row])
             wanted = (expected.outputs, expected.state["h"], expected.state["m"])
             for ours, theirs in zip(found, wanted, strict=True):
-                torch.testing.assert_close(ours, torch.tensor(theirs), atol=1e-10, rtol=1e-12)
+                agree(ours, theirs, rtol=1e-12)
 
 
 @settings(deadline=None, max_examples=60)

@@ -11,14 +11,8 @@ from torch.utils._pytree import tree_map
 
 from attractor.cells import NTMCell, Recurrent, unroll
 from attractor.errors import InputError
-from cells.memory_weights import (
-    array,
-    check_gradients,
-    close,
-    controller_weights,
-    head_weights,
-    scatter,
-)
+from cells.against import agree, array
+from cells.memory_weights import check_gradients, controller_weights, head_weights, scatter
 from reference import ntm
 from reference.result import Array
 
@@ -47,7 +41,7 @@ def reference_weights(cell: NTMCell) -> dict[str, Array]:
     return named
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_equals_the_reference(options: dict[str, Any]) -> None:
     cell = scatter(NTMCell(3, 7, cells=6, cell_size=4, dtype=torch.float64, **options))
     x = torch.randn(15, 2, 3, generator=Generator().manual_seed(1), dtype=torch.float64)
@@ -59,11 +53,11 @@ def test_equals_the_reference(options: dict[str, Any]) -> None:
         theirs = ntm.run(
             weights, array(x[:, row]), state=start, controller=options.get("controller", "lstm")
         )
-        close(output[:, row], theirs.outputs)
+        agree(output[:, row], theirs.outputs)
         names = {"h": "h", "c": "c", "memory": "M", "read": "w_r", "write": "w_w"}
         for ours, name in names.items():
-            close(getattr(states, ours)[:, row], theirs.steps[name])
-            close(getattr(last, ours)[row], theirs.state[name])
+            agree(getattr(states, ours)[:, row], theirs.steps[name])
+            agree(getattr(last, ours)[row], theirs.state[name])
 
 
 @pytest.mark.parametrize("options", OPTIONS)

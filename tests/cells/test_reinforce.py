@@ -7,7 +7,7 @@ import torch
 from attractor.cells import AuxiliaryReward, Baseline, initial_baseline, reinforce_loss
 from attractor.cells.reinforce import discounted_returns, learning_signal
 from attractor.errors import InputError
-from cells.memory_weights import array, close
+from cells.against import agree, array
 from reference import tardis
 
 
@@ -23,8 +23,8 @@ def test_equals_the_reference(discount: float, scale: float) -> None:
         signal, _ = learning_signal(rewards, baseline, discount=discount)
         loss, baseline = reinforce_loss(log_probs, rewards, baseline, discount=discount)
         theirs, mean, variance = tardis.learning_signal(array(rewards.T), mean, variance, discount)
-        close(signal, theirs.T)
-        close(baseline.mean, mean)
+        agree(signal, theirs.T)
+        agree(baseline.mean, mean)
         assert baseline.variance.item() == pytest.approx(variance)
         assert loss.item() == pytest.approx(tardis.reinforce_loss(array(log_probs.T), theirs))
 
@@ -71,7 +71,7 @@ def test_auxiliary_reward_equals_the_reference_and_trains_itself_only() -> None:
         expected = tardis.auxiliary_reward(
             weights, array(r[:, row]), array(x[:, row]), array(y[:, row])
         )
-        close(found[:, row], expected)
+        agree(found[:, row], expected)
     found.sum().backward()
     assert r.grad is None
     assert reward.weight_ro.grad is not None

@@ -1,4 +1,3 @@
-from functools import partial
 from typing import Any
 
 import pytest
@@ -6,6 +5,7 @@ import torch
 
 from attractor.cells import StatRUCell, unroll
 from attractor.errors import InputError
+from cells.against import agree
 from reference import stat_ru
 from reference.result import Weights
 
@@ -18,8 +18,6 @@ NAMES = {
     "W_h": "weight_h",
     "b_h": "bias_h",
 }
-
-close = partial(torch.testing.assert_close, atol=1e-10, rtol=0)
 
 
 def to_reference(cell: StatRUCell) -> Weights:
@@ -34,6 +32,7 @@ def to_reference(cell: StatRUCell) -> Weights:
         {"statistics": 4, "recurrent_size": 6, "alphas": (0.0, 0.25, 0.5, 0.9, 0.99)},
         {"alphas": [0.3]},
     ],
+    ids=str,
 )
 def test_equals_the_reference(options: dict[str, Any]) -> None:
     g = torch.Generator().manual_seed(0)
@@ -51,8 +50,8 @@ def test_equals_the_reference(options: dict[str, Any]) -> None:
                 alphas=cell.alphas,
                 state={"m": state[row].view(len(cell.alphas), -1).numpy()},
             )
-            close(output[:, row], torch.tensor(expected.outputs))
-            close(last[row], torch.tensor(expected.state["m"]).flatten())
+            agree(output[:, row], expected.outputs)
+            agree(last[row], expected.state["m"].flatten())
 
 
 @pytest.mark.parametrize(

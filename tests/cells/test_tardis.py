@@ -14,7 +14,8 @@ from torch.utils._pytree import tree_map
 from attractor.cells import Recurrent, TARDISCell, TARDISState, unroll
 from attractor.cells.tardis import TARDISPrepared, sparse_addresses
 from attractor.errors import InputError
-from cells.memory_weights import array, check_gradients, close, scatter
+from cells.against import agree, array
+from cells.memory_weights import check_gradients, scatter
 from reference import tardis
 from reference.result import Array
 
@@ -70,7 +71,7 @@ def reference_weights(cell: TARDISCell) -> dict[str, Array]:
 
 
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_equals_the_reference(options: dict[str, Any], training: bool) -> None:
     """Over more steps than there are cells, with the same noise on both sides."""
     torch.manual_seed(0)
@@ -98,16 +99,16 @@ def test_equals_the_reference(options: dict[str, Any], training: bool) -> None:
         )
         names = {"h": "h", "c": "c", "content": "C", "r": "r", "read": "w", "log_prob": "log_prob"}
         for ours, name in names.items():
-            close(getattr(states, ours)[:, row], theirs.steps[name])
+            agree(getattr(states, ours)[:, row], theirs.steps[name])
         for ours, name in {"h": "h", "c": "c", "content": "C", "usage": "usage"}.items():
-            close(getattr(last, ours)[row], theirs.state[name])
+            agree(getattr(last, ours)[row], theirs.state[name])
         assert last.filled[row] == min(STEPS, 5)
         fused = [
             tardis.fuse(weights, h, r)
             for h, r in zip(theirs.steps["h"], theirs.steps["r"], strict=True)
         ]
         for t in range(STEPS):
-            close(output[t, row], fused[t])
+            agree(output[t, row], fused[t])
 
 
 @pytest.mark.parametrize("options", OPTIONS)
