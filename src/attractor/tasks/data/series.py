@@ -1,0 +1,100 @@
+"""Time series in the formats of the UCR and UEA archives, plain or compressed."""
+
+import gzip
+import lzma
+from itertools import product
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attractor.errors import InputError
+from attractor.tasks.data.root import VARIABLE, data_root
+
+FOLDERS = ("ucr", "UCRArchive_2018")
+FORMS = tuple(f"{form}{packed}" for form in (".tsv", ".ts") for packed in ("", ".gz", ".xz"))
+
+
+class Series(NamedTuple):
+    """Time series and their classes.
+
+    Shape:
+        x ``(series, time, dimensions)``, padded with zeros at the end; lengths ``(series,)``, or
+        ``None`` where all are equally long; y ``(series,)``, the classes as they are written.
+    """
+
+    x: NDArray[np.float32]
+    lengths: NDArray[np.int64] | None
+    y: list[str]
+
+
+def load_series(
+    name: str, half: Literal["train", "test"], root: str | Path | None = None
+) -> Series:
+    """One half of a data set of the UCR or UEA archive.
+
+    The file ``NAME_TRAIN.tsv`` or ``.ts`` is looked for below the data root in ``ucr`` and
+    ``UCRArchive_2018``, and there in a folder of the data set's name; it may be compressed.
+
+    Args:
+        name: the data set, as in the archive.
+        half: which of its files.
+        root: the data root; ``None`` follows `data_root`.
+    """
+    folder = data_root(root)
+    for archive, inner, form in product(FOLDERS, ("", name), FORMS):
+        path = folder / archive / inner / f"{name}_{half.upper()}{form}"
+        if path.exists():
+            return read_series(path)
+    raise InputError(
+        f"expected {name}_{half.upper()}.tsv or .ts in {folder / FOLDERS[0]}, but there is none. "
+        f"Get it from timeseriesclassification.com, or set {VARIABLE} to a folder that has it."
+    )
+
+
+def read_series(path: Path) -> Series:
+    """The time series of a file, each a line: ``.tsv`` has one dimension, ``.ts`` any number."""
+    form = path.suffix if path.suffix in (".tsv", ".ts") else path.with_suffix("").suffix
+    try:
+        lines = [line.strip() for line in _text(path).splitlines()]
+        parse = _parse_ts if form == ".ts" else _parse_tsv
+        rows = [parse(line) for line in lines if line and line[0] not in "#@"]
+        return _padded(rows)
+    except (ValueError, EOFError, OSError, lzma.LZMAError) as error:
+        raise InputError(
+            f"expected time series in {path}, one a line, but got: {error}. "
+            "Get the file again, or leave it out."
+        ) from error
+
+
+def _text(path: Path) -> str:
+    if path.suffix == ".gz":
+        return gzip.decompress(path.read_bytes()).decode()
+    if path.suffix == ".xz":
+        return lzma.decompress(path.read_bytes()).decode()
+    return path.read_text(encoding="utf-8")
+
+
+def _parse_tsv(line: str) -> tuple[NDArray[np.float32], str]:
+    label, *values = line.split("\t")
+    return np.array(values, np.float32)[:, None], label
+
+
+def _parse_ts(line: str) -> tuple[NDArray[np.float32], str]:
+    *dimensions, label = line.split(":")
+    values = [np.array(one.split(","), np.float32) for one in dimensions]
+    return np.stack(values, 1), label
+
+
+def _padded(rows: list[tuple[NDArray[np.float32], str]]) -> Series:
+    if not rows:
+        raise ValueError("no series at all")
+    lengths = np.array([len(x) for x, _ in rows])
+    x = np.zeros((len(rows), lengths.max(), rows[0][0].shape[1]), np.float32)
+    for place, (values, _) in enumerate(rows):
+        x[place, : len(values)] = values
+    if not np.isfinite(x).all():
+        raise ValueError("missing values")
+    ragged = lengths.min() < lengths.max()
+    return Series(x, lengths if ragged else None, [label for _, label in rows])

@@ -1,0 +1,24 @@
+"""Streams of tasks for continual learning."""
+
+from attractor.tasks.streams.base import Data as Data
+from attractor.tasks.streams.base import Experience as Experience
+from attractor.tasks.streams.base import Samples as Samples
+from attractor.tasks.streams.base import Stream as Stream
+from attractor.tasks.streams.base import joined as joined
+from attractor.tasks.streams.batches import Batches as Batches
+from attractor.tasks.streams.classes import ICARL_ORDER as ICARL_ORDER
+from attractor.tasks.streams.classes import in_groups as in_groups
+from attractor.tasks.streams.classes import own_heads as own_heads
+from attractor.tasks.streams.classes import split_classes as split_classes
+from attractor.tasks.streams.classes import with_features as with_features
+from attractor.tasks.streams.images import image_sets as image_sets
+from attractor.tasks.streams.images import permuted_images as permuted_images
+from attractor.tasks.streams.images import permuted_sequences as permuted_sequences
+from attractor.tasks.streams.images import rotated_images as rotated_images
+from attractor.tasks.streams.images import split_images as split_images
+from attractor.tasks.streams.series import series_sets as series_sets
+from attractor.tasks.streams.series import split_series as split_series
+from attractor.tasks.streams.table import STREAMS as STREAMS
+from attractor.tasks.streams.views import inject_noise as inject_noise
+from attractor.tasks.streams.views import permuted as permuted
+from attractor.tasks.streams.views import rotated as rotated

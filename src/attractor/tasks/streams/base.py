@@ -1,0 +1,256 @@
+"""Streams: tasks that come one after the other, their data in memory, samples first."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, overload
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+
+from attractor.errors import InputError
+from attractor.tasks.base import IGNORE
+
+
+class Data(NamedTuple):
+    """Samples as they are stored.
+
+    Shape:
+        x ``(samples, ...)``; y ``(samples,)``, or ``(samples, time)`` for an answer at each step;
+        lengths ``(samples,)`` where sequences are padded at the end to a common length.
+    """
+
+    x: Tensor
+    y: Tensor
+    lengths: Tensor | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Samples:
+    """Some samples of one or several tasks, as learners and memories pass them around.
+
+    Args:
+        x: what the model is shown.
+        y: what it should answer.
+        task: the place in the stream of each sample's task.
+        lengths: how much of each padded sequence counts.
+        weight: the share of each sample in the loss; ``None`` means all the same, 1 in sum.
+
+    Shape:
+        x ``(samples, ...)``, y ``(samples,)`` or ``(samples, time)``, the others ``(samples,)``.
+
+    Example:
+        >>> some = Samples(torch.zeros(4, 3, 1), torch.zeros(4), torch.zeros(4))
+        >>> len(some[:2]), some.inputs.shape
+        (2, torch.Size([4, 3, 1]))
+        >>> Samples(some.x, some.y, some.task, torch.tensor([1, 3, 2, 2])).inputs.batch_sizes
+        tensor([4, 3, 1])
+    """
+
+    x: Tensor
+    y: Tensor
+    task: Tensor
+    lengths: Tensor | None = None
+    weight: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, index: Tensor | slice) -> "Samples":
+        return self.map(lambda column: column[index])
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Samples":
+        """The same change to every column that is there."""
+        return Samples(
+            change(self.x),
+            change(self.y),
+            change(self.task),
+            None if self.lengths is None else change(self.lengths),
+            None if self.weight is None else change(self.weight),
+        )
+
+    @property
+    def inputs(self) -> Tensor | PackedSequence:
+        """What the model reads: ragged sequences are packed."""
+        if self.lengths is None:
+            return self.x
+        return pack_padded_sequence(
+            self.x, self.lengths.cpu(), batch_first=True, enforce_sorted=False
+        )
+
+
+def joined(parts: Sequence[Samples]) -> Samples:
+    """Several samples as one; padded sequences are padded to the longest.
+
+    Example:
+        >>> short, long = (Samples(torch.zeros(2, n, 1), *torch.zeros(3, 2)) for n in (3, 5))
+        >>> joined([short, long]).x.shape
+        torch.Size([4, 5, 1])
+    """
+    if len(parts) == 1:
+        return parts[0]
+    lengths = [part.lengths for part in parts if part.lengths is not None]
+    weights = [part.weight for part in parts if part.weight is not None]
+    return Samples(
+        stacked([part.x for part in parts]),
+        stacked([part.y for part in parts], IGNORE),
+        torch.cat([part.task for part in parts]),
+        torch.cat(lengths) if lengths else None,
+        torch.cat(weights) if weights else None,
+    )
+
+
+def stacked(rows: Sequence[Tensor], fill: float = 0) -> Tensor:
+    """Rows below rows; where a second dimension differs, the shorter ones are filled up."""
+    if rows[0].ndim > 1:
+        longest = max(x.shape[1] for x in rows)
+        behind = [0, 0] * (rows[0].ndim - 2) + [0]
+        rows = [
+            x if x.shape[1] == longest else F.pad(x, [*behind, longest - x.shape[1]], value=fill)
+            for x in rows
+        ]
+    return torch.cat(list(rows))
+
+
+def unchanged(x: Tensor) -> Tensor:
+    """The rows as they are stored."""
+    return x
+
+
+@dataclass(frozen=True, eq=False)
+class Experience:
+    """One task of a stream: its data and how they are read.
+
+    Args:
+        name: in words, for tables and messages.
+        task: its place in the stream, from 0; the identity that some learners are told.
+        train: the training samples.
+        test: the test samples.
+        classes: the answers that occur.
+        read: turns stored rows into what the model is shown: a permutation, a rotation.
+        noise: changes the training samples each time they are read, test samples never.
+
+    Example:
+        >>> data = Data(torch.randn(6, 4), torch.tensor([0, 1, 0, 1, 0, 1]))
+        >>> task = Experience("flipped", 0, data, data, (0, 1), read=lambda x: x.flip(1))
+        >>> torch.equal(task.test_samples.x, data.x.flip(1))
+        True
+    """
+
+    name: str
+    task: int
+    train: Data
+    test: Data
+    classes: tuple[int, ...]
+    read: Callable[[Tensor], Tensor] = unchanged
+    noise: Callable[[Tensor, Generator], Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        for half, data in (("training", self.train), ("test", self.test)):
+            if len(data.x) != len(data.y) or len(data.y) == 0:
+                raise InputError(
+                    f"expected {half} samples for the task {self.name!r}, an answer for each, but "
+                    f"got {len(data.x)} inputs and {len(data.y)} answers. "
+                    "Leave empty tasks out of the stream."
+                )
+
+    def samples(self, index: Tensor, generator: Generator | None = None) -> Samples:
+        """Training samples by their rows; the generator draws the noise, if there is any."""
+        x = self.read(self.train.x[index])
+        if self.noise is not None and generator is not None:
+            x = self.noise(x, generator)
+        return self._samples(x, self.train, index)
+
+    @cached_property
+    def test_samples(self) -> Samples:
+        """All test samples; they are read once and kept."""
+        return self._samples(self.read(self.test.x), self.test, slice(None))
+
+    def held_out(self, batch_size: int) -> Iterator[Samples]:
+        """The test samples piece by piece."""
+        for start in range(0, len(self.test.y), batch_size):
+            yield self.test_samples[start : start + batch_size]
+
+    def _samples(self, x: Tensor, data: Data, index: Tensor | slice) -> Samples:
+        y = data.y[index]
+        lengths = None if data.lengths is None else data.lengths[index]
+        return Samples(x, y, torch.full((len(y),), self.task), lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream(Sequence[Experience]):
+    """Tasks in the order in which they are learnt.
+
+    Args:
+        name: in words.
+        experiences: the tasks; each knows its place.
+        identity: whether a learner is told, also in the test, which task a sample belongs to.
+
+    Example:
+        >>> data = Data(torch.randn(6, 4), torch.tensor([0, 1, 2, 0, 1, 2]))
+        >>> stream = Stream("twins", [Experience(str(i), i, data, data, (0, 1, 2)) for i in (0, 1)])
+        >>> len(stream), stream.outputs, stream[1].name
+        (2, 3, '1')
+    """
+
+    name: str
+    experiences: Sequence[Experience]
+    identity: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.experiences:
+            raise InputError(
+                f"expected at least one task in the stream {self.name!r}, but got none. "
+                "Try tasks=2 or more."
+            )
+        first = self.features(self.experiences[0])
+        for place, one in enumerate(self.experiences):
+            if one.task != place:
+                raise InputError(
+                    f"expected the task {one.name!r} to know its place {place} in the stream, but "
+                    f"got {one.task}. Number tasks from 0 in their order."
+                )
+            if self.features(one) != first:
+                raise InputError(
+                    f"expected all tasks of a stream to have inputs of one size, {first} as in "
+                    f"{self.experiences[0].name!r}, but {one.name!r} has {self.features(one)}. "
+                    "Pad or project the inputs first."
+                )
+
+    @staticmethod
+    def features(task: Experience) -> tuple[int, ...]:
+        """The size of a sample; of a sequence, that of a step."""
+        x = task.samples(torch.tensor([0])).x
+        return tuple(x.shape[2:] if x.ndim == 3 else x.shape[1:])
+
+    @overload
+    def __getitem__(self, place: int) -> Experience: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Stream": ...
+    def __getitem__(self, place: int | slice) -> "Experience | Stream":
+        if isinstance(place, slice):
+            chosen = self.experiences[place]
+            return replace(self, experiences=[replace(one, task=i) for i, one in enumerate(chosen)])
+        return self.experiences[place]
+
+    def __len__(self) -> int:
+        return len(self.experiences)
+
+    @property
+    def outputs(self) -> int:
+        """How many answers a single head needs."""
+        return 1 + max(label for one in self for label in one.classes)
+
+    def fingerprint(self) -> str:
+        """A short text that another stream does not have: of its tasks and their first samples."""
+        digest = hashlib.sha256(f"{self.name} {self.identity}".encode())
+        for one in self:
+            sizes = (len(one.train.y), len(one.test.y))
+            digest.update(f"{one.name} {one.classes} {sizes}".encode())
+            first = one.samples(torch.arange(min(8, sizes[0])))
+            digest.update(first.x.contiguous().cpu().numpy().tobytes())
+            digest.update(one.train.y.cpu().numpy().tobytes())
+        return digest.hexdigest()[:16]

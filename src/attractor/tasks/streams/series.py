@@ -1,0 +1,87 @@
+"""Streams of time series."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from attractor.errors import InputError
+from attractor.tasks.data.series import Series, load_series
+from attractor.tasks.streams.base import Data, Experience, Stream
+from attractor.tasks.streams.classes import in_groups, split_classes
+
+
+def series_sets(
+    *, datasets: Sequence[str] = ("CBF", "ECG200", "ArrowHead"), root: str | Path | None = None
+) -> Stream:
+    """One data set of the UCR archive after the other, with outputs in common.
+
+    Classes are numbered from 0 in each data set, in the order of their names. Series may be of
+    any length, but must have the same number of dimensions.
+
+    Args:
+        datasets: names in the archive.
+        root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
+
+    Shape:
+        x ``(samples, time, dimensions)``, for a model with ``batch_first=True``; y
+        ``(samples,)``; lengths ``(samples,)`` where a data set is ragged.
+
+    Example:
+        >>> stream = series_sets(datasets=["CBF", "Coffee"])  # doctest: +SKIP
+
+    References:
+        Dau et al. (2019), The UCR time series archive, arXiv:1810.07758.
+    """
+    tasks = []
+    for place, name in enumerate(datasets):
+        train, test, classes = _load(name, root)
+        tasks.append(Experience(name, place, train, test, tuple(range(classes))))
+    return Stream(", ".join(datasets), tasks)
+
+
+def split_series(
+    *,
+    dataset: str = "JapaneseVowels",
+    size: int = 3,
+    relabel: bool = False,
+    root: str | Path | None = None,
+) -> Stream:
+    """A data set of the UCR archive, each task with some new classes.
+
+    Args:
+        dataset: its name in the archive.
+        size: classes of a task.
+        relabel: as for `split_classes`.
+        root: as for `series_sets`.
+
+    Shape:
+        as for `series_sets`.
+
+    Example:
+        >>> stream = split_series(dataset="JapaneseVowels")  # doctest: +SKIP
+
+    References:
+        Dau et al. (2019), The UCR time series archive, arXiv:1810.07758.
+    """
+    train, test, classes = _load(dataset, root)
+    groups = in_groups(range(classes), size)
+    return split_classes(train, test, groups, relabel=relabel, name=f"split {dataset}")
+
+
+def _load(name: str, root: str | Path | None) -> tuple[Data, Data, int]:
+    train, test = load_series(name, "train", root), load_series(name, "test", root)
+    labels = {label: place for place, label in enumerate(sorted(set(train.y)))}
+    for label in test.y:
+        if label not in labels:
+            raise InputError(
+                f"expected the classes {', '.join(labels)} in the test half of {name}, but got "
+                f"{label}. Get both halves from one version of the archive."
+            )
+    return _data(train, labels), _data(test, labels), len(labels)
+
+
+def _data(series: Series, labels: dict[str, int]) -> Data:
+    lengths = None if series.lengths is None else torch.from_numpy(series.lengths)
+    y = torch.tensor([labels[label] for label in series.y])
+    return Data(torch.from_numpy(series.x), y, lengths)
