@@ -1,5 +1,6 @@
 """Images as sequences: order, permutation, scale and splits."""
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -124,3 +125,74 @@ def test_an_unknown_order_is_refused() -> None:
 def test_the_training_split_is_not_held_out() -> None:
     with pytest.raises(InputError, match=r"known split \(test, valid\), but got 'train'"):
         Numbered().held_out("train", 8)  # type: ignore[arg-type]
+
+
+def colours() -> Tensor:
+    return torch.randint(0, 256, (5, 3, 4, 6), dtype=torch.uint8)
+
+
+def coloured(order: Order, *, trailing: bool = False) -> Reading:
+    return Reading(4, 6, channels=3, order=order, trailing=trailing, white=255)
+
+
+def test_a_colour_image_at_once_keeps_its_channels_apart() -> None:
+    x = colours()
+    assert torch.equal(coloured("image")(x), x / 255)
+    assert torch.equal(coloured("flat")(x), x.reshape(5, 72) / 255)
+    assert coloured("image").input_size == 3
+    assert coloured("flat").input_size == 72
+
+
+def test_a_step_shows_all_colours_of_a_pixel_or_of_a_row() -> None:
+    x = colours()
+    pixels, rows = coloured("pixels")(x), coloured("rows", trailing=True)(x)
+    assert pixels.shape == (24, 5, 3)
+    assert rows.shape == (5, 5, 18) == (coloured("rows", trailing=True).steps, 5, 18)
+    assert torch.equal(pixels[8, 2], x[2, :, 1, 2] / 255)
+    assert torch.equal(rows[1, 2, 6:9], x[2, :, 1, 2] / 255)
+    read = coloured("permuted")
+    assert read.permutation is not None
+    assert torch.equal(read(x), pixels[read.permutation])
+
+
+class Coloured(ImageTask):
+    """Random images, dark in red and bright in blue."""
+
+    reference = "none"
+
+    def __init__(self, *, normalise: bool) -> None:
+        generator = torch.Generator().manual_seed(0)
+        x = (
+            torch.rand(60, 3, 4, 4, generator=generator)
+            * torch.tensor([50, 100, 250])[:, None, None]
+        )
+        images = Images(x.to(torch.uint8), torch.arange(60) % 10)
+        super().__init__(
+            split_off(images, valid=20, test=10),
+            order="image",
+            permutation_seed=0,
+            trailing=False,
+            white=255,
+            normalise=normalise,
+        )
+
+
+def test_normalised_channels_have_mean_0_and_deviation_1_without_the_test_set() -> None:
+    plain, task = Coloured(normalise=False), Coloured(normalise=True)
+    seen = np.concatenate([plain.read(part.x).double().numpy() for part in plain.splits[:2]])
+    mean, std = seen.mean((0, 2, 3), keepdims=True), seen.std((0, 2, 3), keepdims=True)
+    for part in task.splits:
+        expected = (plain.read(part.x).double().numpy() - mean) / std
+        np.testing.assert_allclose(task.read(part.x).numpy(), expected, atol=1e-5)
+
+
+def test_the_trailing_step_of_a_normalised_image_is_zero() -> None:
+    read = Reading(4, 6, channels=3, trailing=True, white=255, mean=0.5, std=0.25)
+    x = colours()
+    assert (read(x)[-1] == 0).all()
+    torch.testing.assert_close(read(x)[:-1], (coloured("rows")(x) - 0.5) / 0.25)
+
+
+def test_normalise_is_a_truth_value() -> None:
+    with pytest.raises(InputError, match="expected normalise to be true or false"):
+        Coloured(normalise="yes")  # type: ignore[arg-type]

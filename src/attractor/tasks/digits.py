@@ -38,6 +38,8 @@ class Digits(ImageTask):
             ``"flat"`` (one vector) or ``"image"`` (one channel), at once.
         permutation_seed: draws that order.
         trailing: end each sequence with a step of zeros, at which to answer.
+        normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
+            not for test.
 
     Shape:
         x ``(8, batch, 8)`` or ``(64, batch, 1)``, one step more with `trailing`; y ``(batch,)``.
@@ -58,7 +60,12 @@ class Digits(ImageTask):
     reference = "alpaydin1998optical"
 
     def __init__(
-        self, *, order: Order = "rows", permutation_seed: int = 0, trailing: bool = False
+        self,
+        *,
+        order: Order = "rows",
+        permutation_seed: int = 0,
+        trailing: bool = False,
+        normalise: bool = False,
     ) -> None:
         x, y = load_digits()
         shuffle = torch.randperm(len(y), generator=torch.Generator().manual_seed(SPLIT_SEED))
@@ -67,5 +74,6 @@ class Digits(ImageTask):
             order=order,
             permutation_seed=permutation_seed,
             trailing=trailing,
+            normalise=normalise,
             white=16,
         )

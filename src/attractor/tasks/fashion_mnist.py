@@ -15,6 +15,8 @@ class FashionMNIST(PublishedImages):
             ``"flat"`` (one vector) or ``"image"`` (one channel), at once.
         permutation_seed: draws that order.
         trailing: end each sequence with a step of zeros, at which to answer.
+        normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
+            not for test.
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
 
     Shape:

@@ -46,6 +46,7 @@ class PublishedImages(ImageTask):
         order: Order = "rows",
         permutation_seed: int = 0,
         trailing: bool = False,
+        normalise: bool = False,
         root: str | Path | None = None,
     ) -> None:
         super().__init__(
@@ -53,5 +54,6 @@ class PublishedImages(ImageTask):
             order=order,
             permutation_seed=permutation_seed,
             trailing=trailing,
+            normalise=normalise,
             white=255,
         )

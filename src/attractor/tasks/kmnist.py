@@ -24,6 +24,8 @@ class KMNIST(ImageTask):
             ``"flat"`` (one vector) or ``"image"`` (one channel), at once.
         permutation_seed: draws that order.
         trailing: end each sequence with a step of zeros, at which to answer.
+        normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
+            not for test.
         source: ``"all"`` images, or those of the ``"test"`` set alone.
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
 
@@ -52,6 +54,7 @@ class KMNIST(ImageTask):
         order: Order = "rows",
         permutation_seed: int = 0,
         trailing: bool = False,
+        normalise: bool = False,
         source: Source = "all",
         root: str | Path | None = None,
     ) -> None:
@@ -65,5 +68,6 @@ class KMNIST(ImageTask):
             order=order,
             permutation_seed=permutation_seed,
             trailing=trailing,
+            normalise=normalise,
             white=255,
         )

@@ -16,6 +16,8 @@ class MNIST(PublishedImages):
         permutation_seed: draws that order.
         trailing: end each sequence with a step of zeros, at which to answer; psMNIST has 785
             steps with it.
+        normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
+            not for test.
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
 
     Shape:
