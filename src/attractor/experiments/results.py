@@ -8,13 +8,14 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attractor.errors import InputError
+from attractor.estimates import Estimate, estimate, t_quantile
 from attractor.experiments.saved import Run, is_finite
 
 Floats = NDArray[np.float64]
@@ -32,20 +33,6 @@ class Variant:
     budget: str
     label: str
     runs: tuple[Run, ...]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over seeds; ``half_width`` is that of its 95% interval, ``None`` for one seed."""
-
-    values: tuple[float, ...]
-    mean: float
-    median: float
-    half_width: float | None
-
-    @property
-    def n(self) -> int:
-        return len(self.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,19 +148,6 @@ def main_metric(runs: Iterable[Run]) -> str:
     )
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """The mean with its 95% interval by Student's t distribution.
-
-    Example:
-        >>> found = estimate([1.0, 2.0, 3.0])
-        >>> round(found.half_width, 3)  # 4.303 * 1 / sqrt(3)
-        2.484
-    """
-    n = len(values)
-    half = float(_t_quantile(n)) * stdev(values) / math.sqrt(n) if n > 1 else None
-    return Estimate(tuple(values), fmean(values), median(values), half)
-
-
 def curve(runs: Iterable[Run], split: str, metric: str, *, log: bool = False) -> Curve:
     """One measure by step, averaged over the seeds of each variant.
 
@@ -252,17 +226,11 @@ def _line(label: str, steps: NDArray[np.int64], table: Floats, log: bool) -> Lin
     several = n > 1
     half = np.full(len(steps), np.nan)
     count = n[several]
-    half[several] = _t_quantile(count) * np.sqrt(squares[several] / (count - 1) / count)
+    half[several] = t_quantile(count) * np.sqrt(squares[several] / (count - 1) / count)
     low, high = mean - half, mean + half
     if log:
         mean, low, high = np.exp(mean), np.exp(low), np.exp(high)
     return Line(label, steps, mean, low, high, n)
-
-
-def _t_quantile(n: Any) -> Any:
-    from scipy.special import stdtrit  # scipy.stats has it too, and takes 0.9 s to import
-
-    return stdtrit(n - 1, 0.975)
 
 
 def _check_seeds(label: str, runs: Sequence[Run]) -> None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from attractor.experiments.results import Estimate
+from attractor.estimates import Estimate
 
 MISSING = "–"
 
