@@ -1,0 +1,18 @@
+"""Learned optimisers: rules with weights of their own, as drop-ins for torch.optim."""
+
+from attractor.optimisers.decaynet import DecayNetOptimiser as DecayNetOptimiser
+from attractor.optimisers.dmsgd import DMSGD as DMSGD
+from attractor.optimisers.drop_in import Learned as Learned
+from attractor.optimisers.files import load_rule as load_rule
+from attractor.optimisers.files import save_rule as save_rule
+from attractor.optimisers.files import shipped as shipped
+from attractor.optimisers.global_form import GlobalOptimiser as GlobalOptimiser
+from attractor.optimisers.ihc_lstm import IHCLSTMOptimiser as IHCLSTMOptimiser
+from attractor.optimisers.lstm import LSTMOptimiser as LSTMOptimiser
+from attractor.optimisers.m2sgd import M2SGD as M2SGD
+from attractor.optimisers.meta_sgd import MetaSGD as MetaSGD
+from attractor.optimisers.mtl2l import MTL2L as MTL2L
+from attractor.optimisers.preprocess import preprocess as preprocess
+from attractor.optimisers.rule import Rule as Rule
+from attractor.optimisers.rule import State as State
+from attractor.optimisers.table import OPTIMISERS as OPTIMISERS

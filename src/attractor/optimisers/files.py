@@ -1,0 +1,123 @@
+"""Learned rules on disk: safetensors with their kind, version and options in the header."""
+
+import json
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from attractor.errors import InputError, unknown
+from attractor.files import write_atomic
+from attractor.optimisers.rule import Rule
+
+
+def save_rule(rule: Rule, path: str | Path, *, about: dict[str, Any] | None = None) -> None:
+    """Write a rule's weights, and what is needed to make it again.
+
+    Args:
+        rule: what to save.
+        path: a file that ends in ``.safetensors``.
+        about: how it was trained; plain values that ``attractor meta card`` shows.
+
+    Example:
+        >>> import tempfile
+        >>> from attractor.optimisers import DMSGD
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_rule(DMSGD(rate=0.1), f"{folder}/rule.safetensors")
+        ...     load_rule(f"{folder}/rule.safetensors").static.item()
+        0.10000000149011612
+    """
+    header = {
+        "attractor": "rule",
+        "kind": rule.key,
+        "version": str(rule.version),
+        "options": json.dumps(rule.options),
+        "about": json.dumps(about or {}),
+    }
+    tensors = {name: value.contiguous() for name, value in rule.state_dict().items()}
+    write_atomic(Path(path), save(tensors, header))
+
+
+def load_rule(path: str | Path) -> Rule:
+    """The rule that `save_rule` wrote."""
+    from attractor.optimisers.table import OPTIMISERS
+
+    header, tensors = _read(Path(path))
+    if header["kind"] not in OPTIMISERS:
+        raise unknown(f"kind of learned optimiser in {path}", header["kind"], OPTIMISERS)
+    kind = OPTIMISERS[header["kind"]]
+    if header["version"] != str(kind.version):
+        raise InputError(
+            f"expected version {kind.version} of the rule {kind.key!r} in {path}, but got "
+            f"{header['version']}. Meta-train it again, or use the release that wrote it."
+        )
+    rule: Rule = kind(**json.loads(header["options"]))
+    try:
+        rule.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise InputError(
+            f"expected the weights of the rule {kind.key!r} in {path}, but they do not fit its "
+            "options: the file is damaged. Get it again, or meta-train it again."
+        ) from error
+    return rule
+
+
+def about(path: str | Path) -> dict[str, Any]:
+    """How the rule in a file was trained."""
+    header, _ = _read(Path(path))
+    told: dict[str, Any] = json.loads(header["about"])
+    return {"kind": header["kind"], "options": json.loads(header["options"]), **told}
+
+
+def shipped() -> list[str]:
+    """The rules that come with the package, as ``kind/name``.
+
+    Example:
+        >>> isinstance(shipped(), list)
+        True
+    """
+    folder = files("attractor.optimisers").joinpath("weights")
+    if not folder.is_dir():
+        return []
+    names = (entry.name for entry in folder.iterdir() if entry.name.endswith(".safetensors"))
+    return sorted(name.removesuffix(".safetensors").replace("--", "/") for name in names)
+
+
+def load_pretrained(kind: str, name: str) -> Rule:
+    """A rule that comes with the package."""
+    if f"{kind}/{name}" not in shipped():
+        known = [one.split("/")[1] for one in shipped() if one.startswith(f"{kind}/")]
+        raise unknown(f"pretrained {kind}", name, known)
+    with as_file(shipped_file(kind, name)) as path:
+        return load_rule(path)
+
+
+def shipped_file(kind: str, name: str) -> Any:
+    """Where a rule of the package is."""
+    return files("attractor.optimisers").joinpath("weights", f"{kind}--{name}.safetensors")
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
+    if not path.is_file():
+        raise InputError(
+            f"expected the file of a learned optimiser, but there is no {path}. "
+            "Write one with `attractor meta train`."
+        )
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise InputError(
+            f"expected a safetensors file of a learned optimiser, but {path} is damaged or of "
+            "another kind. Get it again, or write one with `attractor meta train`."
+        ) from error
+    if header.get("attractor") != "rule":
+        raise InputError(
+            f"expected the file of a learned optimiser, but {path} holds something else. "
+            "Write one with `attractor meta train`."
+        )
+    return header, tensors

@@ -1,0 +1,166 @@
+"""MTL2L: an LSTM-optimiser that makes its own weights from what its learner is shown."""
+
+import torch
+from torch import Generator, Tensor, nn
+
+from attractor.cells.init import weights_
+from attractor.errors import InputError
+from attractor.optimisers.preprocess import preprocess
+from attractor.optimisers.recurrent import head
+from attractor.optimisers.rule import Rule, State
+
+GATES = 4
+"""Forget, input, output, candidate: the order in which weights are stacked."""
+SYNAPSES = 2
+"""From the input and from the hidden state."""
+
+
+class MTL2L(Rule):
+    r"""Multi-task learning to learn: the context of the learner sets the LSTM's singular values.
+
+    .. math::
+        f_t, i_t, o_t &= \sigma(W_t^{(F,I,O)} x_t + U_t^{(F,I,O)} h_{t-1} + b_{F,I,O}) \\
+        a_t &= \tanh(W_t^{(A)} x_t + U_t^{(A)} h_{t-1} + b_A) \\
+        c_t &= f_t \odot c_{t-1} + i_t \odot a_t, \qquad h_t = o_t \odot \tanh(c_t) \\
+        W_t &= Q \operatorname{diag}(N^{(1)}_t) P^\top, \qquad
+        U_t = S \operatorname{diag}(N^{(2)}_t) J^\top \\
+        N_t &= 0.9 N_{t-1} + 0.1 \, \text{MLP}(\xi_t), \quad N_0 = 0 \text{ (stable), or }
+        N_t = \text{MLP}(\xi_t)
+
+    :math:`x_t` of the first layer is a learned lift of the preprocessed gradient, :math:`\xi_t`
+    the batch that the learner was shown, over which the MLP's output is averaged. Q, P, S and J
+    are fixed orthogonal matrices, a pair for each gate; :math:`N` is shared by the four gates of a
+    layer. The step is :math:`0.1 (w^\top h_t + b)`.
+
+    Args:
+        context_size: features of what the learner is shown.
+        stable: average the singular values over time (scenario 2); ``False`` takes those of the
+            batch alone (scenario 1).
+        hidden_size: units of each layer.
+        layers: how many.
+        hyper_size: hidden units of the MLPs.
+        scale: of the output.
+        p: gradients below :math:`e^{-p}` count as small; see `preprocess`.
+        generator: draws the initial weights and the fixed matrices; ``None`` means torch's
+            default generator.
+
+    Shape:
+        gradients, parameters and steps ``(learners, coordinates)``; context ``(learners, batch,
+        ...)`` with `context_size` features.
+
+    Example:
+        >>> model = torch.nn.Linear(3, 1)
+        >>> optimiser = MTL2L(context_size=3)(model.parameters())
+        >>> x = torch.ones(2, 3)
+        >>> model(x).sum().backward()
+        >>> optimiser.step(context=x)
+
+    Departs from the paper: the lift from 2 features to `hidden_size` has no bias and is not in the
+    equations, which need it: the fixed matrices are square. It is that of the released code.
+
+    References:
+        Kuo et al. (2020), MTL2L: a context aware neural optimiser, arXiv:2007.09343, equations 9
+        to 17; Kuo (2021), thesis, section 5.1.4.
+    """
+
+    key = "mtl2l"
+    reference = "kuo2020mtl2l"
+    needs_context = True
+
+    fixed: Tensor
+
+    def __init__(
+        self,
+        *,
+        context_size: int = 784,
+        stable: bool = True,
+        hidden_size: int = 20,
+        layers: int = 2,
+        hyper_size: int = 32,
+        scale: float = 0.1,
+        p: float = 10.0,
+        generator: Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.options = {
+            "context_size": context_size,
+            "stable": stable,
+            "hidden_size": hidden_size,
+            "layers": layers,
+            "hyper_size": hyper_size,
+            "scale": scale,
+            "p": p,
+        }
+        self.context_size, self.stable, self.scale, self.p = context_size, stable, scale, p
+        self.hidden_size, self.layers = hidden_size, layers
+        self.lift = head(2, hidden_size, generator, bias=False)
+        self.bias = nn.Parameter(torch.zeros(layers, GATES * hidden_size))
+        self.hyper = nn.ModuleList(
+            nn.Sequential(
+                head(context_size, hyper_size, generator),
+                nn.ReLU(),
+                head(hyper_size, hidden_size, generator),
+            )
+            for _ in range(layers * SYNAPSES)
+        )
+        self.head = head(hidden_size, 1, generator)
+        # (layer, synapse, left or right factor, gate, row, column)
+        factors = torch.empty(layers * SYNAPSES * 2 * GATES * hidden_size, hidden_size)
+        weights_(factors, "orthogonal", hidden_size, generator)
+        shape = (layers, SYNAPSES, 2, GATES, hidden_size, hidden_size)
+        self.register_buffer("fixed", factors.reshape(shape))
+
+    def init(self, params: Tensor) -> State:
+        zeros = self.bias.new_zeros(*params.shape, self.hidden_size)
+        each = tuple((zeros.clone(), zeros.clone()) for _ in range(self.layers))
+        values = self.bias.new_zeros(len(params), self.layers * SYNAPSES, self.hidden_size)
+        return State(each, values if self.stable else ())
+
+    def singular_values(self, context: Tensor | None, state: State) -> Tensor:
+        """One value for each unit, of each synapse of each layer: ``(learners, synapses, units)``.
+
+        Averaged over the batch, and over time if stable.
+        """
+        if context is None:
+            raise InputError(
+                "MTL2L expects to see what the learner was shown, but got no context. Try "
+                "optimiser.step(context=x), or optimiser.watch(model) once."
+            )
+        seen = context.flatten(2).to(self.bias.dtype)
+        if seen.shape[-1] != self.context_size:
+            raise InputError(
+                f"MTL2L expects a context of {self.context_size} features, but got "
+                f"{seen.shape[-1]}. Make the rule with context_size={seen.shape[-1]}."
+            )
+        values = torch.stack([hyper(seen).mean(1) for hyper in self.hyper], dim=1)
+        return 0.9 * state.shared + 0.1 * values if self.stable else values
+
+    def synapses(self, values: Tensor) -> Tensor:
+        """The weights of all layers: ``(learners, layers, 2, hidden_size, 4 * hidden_size)``."""
+        left, right = self.fixed.unbind(2)
+        scaled = left * values.view(len(values), self.layers, SYNAPSES, 1, 1, -1)
+        # (right diag left^T), so that a row of states is multiplied from the left
+        return torch.einsum("lsgij,klsghj->klsigh", right, scaled).flatten(-2)
+
+    def update(
+        self,
+        grads: Tensor,
+        state: State,
+        params: Tensor,
+        *,
+        context: Tensor | None = None,
+        where: slice = slice(None),
+    ) -> tuple[Tensor, State]:
+        values = self.singular_values(context, state)
+        weights = self.synapses(values)
+        h = self.lift(preprocess(grads, self.p))
+        each = []
+        for layer, (before, c) in enumerate(state.each):
+            W, U = weights[:, layer].unbind(1)
+            sums = h @ W + before @ U + self.bias[layer]
+            f, i, o, a = sums.chunk(GATES, dim=-1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(a)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            each.append((h, c))
+        step = self.scale * self.head(h).squeeze(-1)
+        return step, State(tuple(each), values if self.stable else ())

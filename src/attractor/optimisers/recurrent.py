@@ -1,0 +1,78 @@
+"""A stack of cells whose batch is the coordinates of a network: what recurrent rules share."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Generator, Tensor, nn
+
+from attractor.cells import CELLS, Cell
+from attractor.cells.base import map_state, positive
+from attractor.cells.init import uniform_
+from attractor.errors import unknown
+
+
+class CellStack(nn.Module):
+    """Cells on top of each other that go one step at a time, each coordinate on its own.
+
+    Args:
+        cell: a key of ``CELLS`` or a `Cell` class.
+        input_size: features of a coordinate.
+        hidden_size: units of each cell.
+        layers: how many cells.
+        generator: draws the initial weights.
+        options: go to the cells.
+
+    Shape:
+        x ``(learners, coordinates, input_size)``; the output ``(learners, coordinates,
+        hidden_size)``; each tensor of the state ``(learners, coordinates, ...)``.
+
+    Example:
+        >>> import torch
+        >>> stack = CellStack("lstm", 2, 20, layers=2)
+        >>> h, state = stack(torch.zeros(1, 5, 2), stack.start(torch.zeros(1, 5)))
+        >>> h.shape
+        torch.Size([1, 5, 20])
+    """
+
+    def __init__(
+        self,
+        cell: str | Callable[..., Cell[Any, Any]],
+        input_size: int,
+        hidden_size: int,
+        *,
+        layers: int = 2,
+        generator: Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if isinstance(cell, str) and cell not in CELLS:
+            raise unknown("cell", cell, CELLS)
+        made: Callable[..., Cell[Any, Any]] = CELLS[cell] if isinstance(cell, str) else cell
+        sizes = [input_size] + [hidden_size] * (positive(type(self), "layers", layers) - 1)
+        self.cells = nn.ModuleList(
+            made(size, hidden_size, generator=generator, **options) for size in sizes
+        )
+
+    def start(self, params: Tensor) -> Any:
+        """The state of every coordinate before the first step."""
+        k, n = params.shape
+        started = [cell.initial_state(k * n) for cell in self.cells]  # type: ignore[operator]
+        return tuple(map_state(lambda s: s.view(k, n, *s.shape[1:]), one) for one in started)
+
+    def forward(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        k, n, _ = x.shape
+        h = x.flatten(0, 1)
+        after = []
+        for cell, before in zip(self.cells, state, strict=True):
+            h, new = cell(h, map_state(lambda s: s.flatten(0, 1), before))
+            after.append(map_state(lambda s: s.view(k, n, *s.shape[1:]), new))
+        return h.view(k, n, -1), tuple(after)
+
+
+def head(inputs: int, outputs: int, generator: Generator | None, *, bias: bool = True) -> nn.Linear:
+    """The linear layer from a hidden state to what a rule says, with weights as in nn.Linear."""
+    made = nn.Linear(inputs, outputs, bias=bias)
+    uniform_(made.weight, inputs**-0.5, generator)
+    if bias:
+        nn.init.zeros_(made.bias)
+    return made

@@ -1,0 +1,130 @@
+"""The contract of a learned optimiser: a rule with weights of its own, and two pure functions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+if TYPE_CHECKING:
+    from attractor.optimisers.drop_in import Learned
+
+
+class State(NamedTuple):
+    """What a rule remembers of an optimisation.
+
+    Shape:
+        each tensor of `each` is ``(learners, coordinates, ...)``, each of `shared` is
+        ``(learners, ...)``; both may be nested tuples, or empty.
+    """
+
+    each: Any = ()
+    shared: Any = ()
+
+    def at(self, where: slice) -> State:
+        """The state of some of the coordinates."""
+        return State(pytree.tree_map(lambda s: s[:, where], self.each), self.shared)
+
+    def map(self, function: Any) -> State:
+        """The state with `function` applied to every tensor."""
+        return State(pytree.tree_map(function, self.each), pytree.tree_map(function, self.shared))
+
+
+class Rule(nn.Module, ABC):
+    r"""A learned update: from gradients to steps, :math:`\theta_{t+1} = \theta_t + g_{t+1}`.
+
+    The module's parameters are what is meta-learned. `init` and `update` are pure: all that
+    changes from step to step is in the state, so one rule serves many networks at once. The
+    parameters of a network are seen as a row of numbers, its *coordinates*; several networks of
+    one kind, the *learners*, are the rows of a matrix.
+
+    Calling a rule makes an optimiser: ``rule(model.parameters())`` goes where
+    ``torch.optim.Adam(model.parameters())`` went.
+    """
+
+    key: ClassVar[str]
+    """Its name in ``OPTIMISERS``."""
+    reference: ClassVar[str]
+    """Key of the paper in ``references.bib``."""
+    version: ClassVar[int] = 1
+    """Of the saved weights; raised when old ones no longer fit."""
+    needs_context: ClassVar[bool] = False
+    """Whether `update` must be shown the learners' input."""
+
+    size: int | None = None
+    """How many coordinates the rule is made for; None if it goes on any network."""
+    whole: bool = False
+    """Whether a coordinate's step depends on the others, so that all must come at once."""
+
+    options: dict[str, Any]
+    """What the rule was made with, for its file."""
+
+    def init(self, params: Tensor) -> State:
+        """The state before the first step.
+
+        Shape:
+            params ``(learners, coordinates)``.
+        """
+        return State()
+
+    @abstractmethod
+    def update(
+        self,
+        grads: Tensor,
+        state: State,
+        params: Tensor,
+        *,
+        context: Tensor | None = None,
+        where: slice = slice(None),
+    ) -> tuple[Tensor, State]:
+        """The steps to add to the parameters, and the next state.
+
+        Args:
+            grads: gradients of the learners' losses.
+            state: of these coordinates.
+            params: the coordinates' values.
+            context: what the learners were shown, if `needs_context`.
+            where: which of the network's coordinates these are, if not all.
+
+        Shape:
+            grads, params and the steps ``(learners, coordinates)``; context ``(learners, batch,
+            features)``.
+        """
+
+    def __call__(self, params: Iterable[Any], *, lr: float = 1.0) -> Learned:
+        """An optimiser with this rule, for a network's parameters or parameter groups.
+
+        Args:
+            params: as for any ``torch.optim.Optimizer``.
+            lr: multiplies every step; 1 is what the rule was trained with.
+        """
+        from attractor.optimisers.drop_in import Learned
+
+        return Learned(params, self, lr=lr)
+
+    @classmethod
+    def pretrained(cls, name: str = "mlp") -> Self:
+        """The rule with weights that come with the package.
+
+        Args:
+            name: which weights; ``attractor meta card`` lists them.
+        """
+        from attractor.optimisers.files import load_pretrained
+
+        rule = load_pretrained(cls.key, name)
+        assert isinstance(rule, cls)
+        return rule
+
+
+def count(parameters: Iterable[Tensor]) -> int:
+    """How many coordinates a network has."""
+    return sum(p.numel() for p in parameters)
+
+
+def flatten(tensors: Iterable[Tensor]) -> Tensor:
+    """Parameters of one learner as a row of coordinates ``(1, coordinates)``."""
+    return torch.cat([t.reshape(-1) for t in tensors])[None]
