@@ -124,9 +124,6 @@ class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
         rate = math.pi / 12 / lengths.to(device=x.device, dtype=exact)
         return DecayNetInput(sums, rate.to(sums.dtype)[None, :, None].expand(time, batch, 1))
 
-    def recurrent(self, state: DecayNetState) -> Tensor:
-        return F.linear(state.h, self.weight_hh)
-
     def activate(
         self,
         prepared: DecayNetInput,

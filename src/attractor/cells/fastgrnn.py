@@ -1,7 +1,6 @@
 """FastGRNN: one gate, used a second time to weigh the candidate."""
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
@@ -92,9 +91,6 @@ class FastGRNNCell(SummedCell[Tensor, Tensor]):
     def shift(self) -> Tensor | None:
         # a shared sum has two biases, which are added when it has become two
         return None if self.shared else self.bias
-
-    def recurrent(self, state: Tensor) -> Tensor:
-        return F.linear(state, self.weight_hh)
 
     def activate(
         self,

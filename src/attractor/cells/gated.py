@@ -61,6 +61,7 @@ class SummedCell(GatedCell[P, S]):
     """
 
     weight_ih: nn.Parameter
+    weight_hh: nn.Parameter
     bias: nn.Parameter | None
 
     def check_sums(self) -> None:
@@ -79,6 +80,10 @@ class SummedCell(GatedCell[P, S]):
 
     def prepare_ragged(self, x: Tensor, lengths: Tensor) -> P:
         return self.arrange(F.linear(x, self.weight_ih, self.shift()), x, lengths)
+
+    def recurrent(self, state: S) -> Tensor:
+        h: Any = state
+        return F.linear(h if isinstance(h, Tensor) else h.h, self.weight_hh)
 
 
 def map_sums(function: Map, prepared: Any) -> Any:

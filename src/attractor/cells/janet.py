@@ -1,7 +1,6 @@
 """Just another network: an LSTM with only the forget gate."""
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
@@ -84,9 +83,6 @@ class JANETCell(SummedCell[Tensor, Tensor]):
 
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
-
-    def recurrent(self, state: Tensor) -> Tensor:
-        return F.linear(state, self.weight_hh)
 
     def activate(
         self,

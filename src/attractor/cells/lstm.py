@@ -121,9 +121,6 @@ class LSTMCell(SummedCell[Tensor, LSTMState]):
             zeros_like_parameters(self, batch_size, self.hidden_size),
         )
 
-    def recurrent(self, state: LSTMState) -> Tensor:
-        return F.linear(state.h, self.weight_hh)
-
     def activate(
         self,
         prepared: Tensor,
