@@ -9,10 +9,8 @@ from torch.optim import Optimizer
 from torch.utils import _pytree as pytree
 
 from attractor.errors import InputError
+from attractor.optimisers.blocks import advance
 from attractor.optimisers.rule import Rule, State, count, flatten
-
-BLOCK = 8192
-"""Coordinates that are updated at once: few enough for their states to stay in the cache."""
 
 
 class Learned(Optimizer):
@@ -141,24 +139,9 @@ class Learned(Optimizer):
         grads = flatten(torch.zeros_like(p) if p.grad is None else p.grad for p in params)
         grads = grads.to(weight.dtype)
         state = self._state(params[0], values)
-        total = values.shape[1]
-        steps = torch.empty_like(values)
-        after = state
-        first = where.start or 0
-        for start in range(0, total, total if self.rule.whole else BLOCK):
-            some = slice(start, min(start + BLOCK, total) if not self.rule.whole else total)
-            steps[:, some], after = self.rule.update(
-                grads[:, some],
-                state.at(some),
-                values[:, some],
-                context=context,
-                where=slice(first + some.start, first + some.stop),
-            )
-            pytree.tree_map(lambda s, a, at=some: s[:, at].copy_(a), state.each, after.each)
-        pytree.tree_map(lambda s, a: s.copy_(a), state.shared, after.shared)
-        for parameter, step in zip(
-            params, steps[0].split([p.numel() for p in params]), strict=True
-        ):
+        steps = advance(self.rule, grads, state, values, context=context, first=where.start or 0)
+        sizes = [p.numel() for p in params]
+        for parameter, step in zip(params, torch.split(steps[0], sizes), strict=True):
             parameter.add_(step.view_as(parameter).to(parameter.dtype), alpha=lr)
 
     def _state(self, parameter: Tensor, values: Tensor) -> State:
