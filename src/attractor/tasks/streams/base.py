@@ -219,6 +219,13 @@ class Stream(Sequence[Experience]):
                     f"{self.experiences[0].name!r}, but {one.name!r} has {self.features(one)}. "
                     "Pad or project the inputs first."
                 )
+        shapes = {one.train.x.shape[1:] for one in self}
+        if len(shapes) > 1 and any(one.train.lengths is None for one in self):
+            raise InputError(
+                f"expected lengths for sequences that differ from task to task, but the stream "
+                f"{self.name!r} has {len(shapes)} lengths and not all of its data say them. "
+                "Set Data.lengths."
+            )
 
     @staticmethod
     def features(task: Experience) -> tuple[int, ...]:

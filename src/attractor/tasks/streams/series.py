@@ -25,7 +25,7 @@ def series_sets(
 
     Shape:
         x ``(samples, time, dimensions)``, for a model with ``batch_first=True``; y
-        ``(samples,)``; lengths ``(samples,)`` where a data set is ragged.
+        ``(samples,)``; lengths ``(samples,)``.
 
     Example:
         >>> stream = series_sets(datasets=["CBF", "Coffee"])  # doctest: +SKIP
@@ -36,7 +36,8 @@ def series_sets(
     tasks = []
     for place, name in enumerate(datasets):
         train, test, classes = _load(name, root)
-        tasks.append(Experience(name, place, train, test, tuple(range(classes))))
+        answers = tuple(range(classes))
+        tasks.append(Experience(name, place, _with_lengths(train), _with_lengths(test), answers))
     return Stream(", ".join(datasets), tasks)
 
 
@@ -56,7 +57,7 @@ def split_series(
         root: as for `series_sets`.
 
     Shape:
-        as for `series_sets`.
+        as for `series_sets`; lengths only where the data set is ragged.
 
     Example:
         >>> stream = split_series(dataset="JapaneseVowels")  # doctest: +SKIP
@@ -85,3 +86,8 @@ def _data(series: Series, labels: dict[str, int]) -> Data:
     lengths = None if series.lengths is None else torch.from_numpy(series.lengths)
     y = torch.tensor([labels[label] for label in series.y])
     return Data(torch.from_numpy(series.x), y, lengths)
+
+
+def _with_lengths(data: Data) -> Data:
+    samples, time = data.x.shape[:2]
+    return data if data.lengths is not None else data._replace(lengths=torch.full((samples,), time))

@@ -1,0 +1,1 @@
+"""Continual learning: strategies, the learner and what it kept."""

@@ -1,0 +1,127 @@
+"""A fair sample of all that was seen, overall or class by class."""
+
+import torch
+from torch import Generator, Tensor
+
+from attractor.errors import InputError
+from attractor.memory.store import Rows, Store
+
+
+class Reservoir:
+    """A sample of everything seen so far in which each sample has the same chance to be.
+
+    Each sample gets a random number, and those with the largest stay. With ``balanced``, the room
+    is shared as equally among the classes as what was seen of them allows, and a class gives up
+    its smallest numbers when another one needs room, so that each class has a fair sample of its
+    own.
+
+    Args:
+        capacity: samples kept.
+        balanced: share the room equally among classes.
+        generator: draws the numbers.
+
+    Shape:
+        rows are tuples of tensors ``(samples, ...)``.
+
+    Example:
+        >>> memory = Reservoir(4, balanced=True, generator=torch.Generator().manual_seed(0))
+        >>> memory.add((torch.arange(20),), torch.zeros(20))
+        >>> memory.add((torch.arange(20, 22),), torch.ones(2))
+        >>> [int((memory.rows()[0] < 20).sum()), int((memory.rows()[0] >= 20).sum())]
+        [2, 2]
+
+    Departs from the paper: the largest of random numbers instead of Vitter's replacement at random
+    places, with the same distribution; balanced by ranks in each class instead of one sample at a
+    time.
+
+    References:
+        Vitter (1985), Random sampling with a reservoir; Chaudhry et al. (2019), On tiny episodic
+        memories, algorithm 2; Chrysakis and Moens (2020), Online continual learning from
+        imbalanced data, algorithm 1.
+    """
+
+    def __init__(self, capacity: int, *, balanced: bool = False, generator: Generator) -> None:
+        self.store = Store(capacity)
+        self.capacity, self.balanced, self.generator = capacity, balanced, generator
+        self.numbers = torch.empty(0, dtype=torch.float64)
+        self.labels = torch.empty(0, dtype=torch.long)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def add(self, rows: Rows, labels: Tensor) -> None:
+        """Show samples to the memory, with the class of each."""
+        fresh = torch.rand(len(labels), generator=self.generator, dtype=torch.float64)
+        old = len(self)
+        numbers = torch.cat([self.numbers, fresh])
+        classes = labels.long().cpu() if self.balanced else torch.zeros(len(labels)).long()
+        classes = torch.cat([self.labels, classes])
+        stays = kept(numbers, classes, self.capacity)
+        entering = stays[old:].nonzero().squeeze(1)
+        # newcomers take the places of those that leave, then the free ones
+        left = (~stays[:old]).nonzero().squeeze(1)
+        places = torch.cat([left, torch.arange(old, self.capacity)])[: len(entering)]
+        if len(entering) == 0:
+            return
+        self.store.write(places, tuple(column[entering] for column in rows))
+        grown = min(self.capacity, old + len(entering) - len(left))
+        for name, column in (("numbers", numbers), ("labels", classes)):
+            values = torch.cat([getattr(self, name), column.new_zeros(grown - old)])
+            values[places] = column[old + entering]
+            setattr(self, name, values)
+
+    def rows(self) -> Rows:
+        """All samples."""
+        return self.store.read(slice(0, len(self)))
+
+    def draw(self, count: int, *, generator: Generator) -> Rows:
+        """Samples without replacement; all, if there are not enough."""
+        return self.store.read(torch.randperm(len(self), generator=generator)[:count])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that is taken, from the first sample on."""
+        return self.store.nbytes
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """All samples, their numbers and classes, and the state of the generator."""
+        state = {"numbers": self.numbers, "labels": self.labels}
+        state["generator"] = self.generator.get_state()
+        return {name: t.clone() for name, t in state.items()} | self.store.state_dict()
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Take over the samples of another memory of the same size."""
+        own = ("numbers", "labels", "generator")
+        if len(state["numbers"]) > self.capacity:
+            raise InputError(
+                f"expected a memory of {self.capacity} samples, but the state holds "
+                f"{len(state['numbers'])}. Resume with the memory that was saved."
+            )
+        self.store.load_state_dict({k: v for k, v in state.items() if k not in own})
+        self.numbers, self.labels = state["numbers"].clone(), state["labels"].clone()
+        self.generator.set_state(state["generator"])
+
+
+def kept(numbers: Tensor, classes: Tensor, capacity: int) -> Tensor:
+    """Who stays: the largest numbers of each class, as equally many of each as there are.
+
+    Shape:
+        numbers in [0, 1) and classes ``(samples,)``; the answer, true or false, ``(samples,)``.
+
+    Example:
+        >>> numbers = torch.tensor([0.1, 0.5, 0.9, 0.2])
+        >>> kept(numbers, torch.tensor([0, 0, 0, 1]), 2)
+        tensor([False, False,  True,  True])
+    """
+    if len(numbers) <= capacity:
+        return torch.ones(len(numbers), dtype=torch.bool)
+    order = numbers.argsort(descending=True)
+    order = order[classes[order].argsort(stable=True)]  # class by class, the largest first
+    sorted_classes = classes[order]
+    starts = torch.searchsorted(sorted_classes, sorted_classes)
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(order)) - starts
+    best = (rank - numbers).topk(capacity, largest=False).indices
+    stays = torch.zeros(len(numbers), dtype=torch.bool)
+    stays[best] = True
+    return stays

@@ -1,0 +1,95 @@
+"""A table of a fixed number of rows, whatever the shapes of its columns."""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attractor.errors import InputError
+
+Rows = tuple[Tensor, ...]
+"""Samples as columns: inputs, answers, lengths and so on, all with the samples first."""
+
+
+class Store:
+    """Rows at numbered places; the memory is taken when the first rows come, then stays the same.
+
+    Sequences may be of different lengths from one call to the next: shorter ones are padded with
+    zeros at the end. The table grows only when a sequence is longer than all before it.
+
+    Args:
+        capacity: how many rows.
+
+    Example:
+        >>> store = Store(3)
+        >>> store.write(torch.tensor([2, 0]), (torch.eye(2), torch.tensor([7, 8])))
+        >>> store.read(torch.tensor([2]))
+        (tensor([[1., 0.]]), tensor([7]))
+        >>> store.nbytes  # 3 rows of 2 x 4 + 8 bytes
+        48
+    """
+
+    def __init__(self, capacity: int) -> None:
+        if capacity < 1:
+            raise InputError(
+                f"expected a memory of at least 1 sample, but got {capacity}. Try 250."
+            )
+        self.capacity = capacity
+        self.columns: Rows = ()
+
+    def write(self, places: Tensor | slice, rows: Rows) -> None:
+        """Put rows at places, over what was there."""
+        if not self.columns:
+            self.columns = tuple(
+                torch.zeros(self.capacity, *c.shape[1:], dtype=c.dtype, device=c.device)
+                for c in rows
+            )
+        if len(rows) != len(self.columns):
+            raise InputError(
+                f"expected rows of {len(self.columns)} columns, as the first ones, but got "
+                f"{len(rows)}. Give all samples lengths, or none."
+            )
+        for place, (column, new) in enumerate(zip(self.columns, rows, strict=True)):
+            self._write(place, column, places, new)
+
+    def _write(self, place: int, column: Tensor, places: Tensor | slice, new: Tensor) -> None:
+        if new.ndim > 1 and new.shape[1] != column.shape[1]:
+            longest = max(new.shape[1], column.shape[1])
+            column, new = (_padded(t, longest) for t in (column, new))
+            self.columns = (*self.columns[:place], column, *self.columns[place + 1 :])
+        if new.shape[1:] != column.shape[1:]:
+            raise InputError(
+                f"expected samples of shape {tuple(column.shape[1:])}, as the first ones in the "
+                f"memory, but got {tuple(new.shape[1:])}. Use one memory per kind of input."
+            )
+        column[places] = new.detach()
+
+    def read(self, places: Tensor | slice) -> Rows:
+        """The rows at places."""
+        return tuple(column[places] for column in self.columns)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that is taken."""
+        return sum(column.nbytes for column in self.columns)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The columns by their number."""
+        return {str(place): column.clone() for place, column in enumerate(self.columns)}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Take over the rows of another store of the same capacity."""
+        columns: Sequence[Tensor] = [state[str(place)] for place in range(len(state))]
+        for column in columns:
+            if len(column) != self.capacity:
+                raise InputError(
+                    f"expected a memory of {self.capacity} samples, but the state holds "
+                    f"{len(column)}. Resume with the memory that was saved."
+                )
+        self.columns = tuple(column.clone() for column in columns)
+
+
+def _padded(x: Tensor, length: int) -> Tensor:
+    behind = [0, 0] * (x.ndim - 2) + [0, length - x.shape[1]]
+    return F.pad(x, behind)
