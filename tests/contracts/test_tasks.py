@@ -13,8 +13,14 @@ from torch import Generator, Tensor
 from attractor.tasks import IGNORE, TASKS, Batch, ImageTask, Split, Task
 from attractor.tasks.data import DATASETS, data_root, verify
 
-OPTIONS: dict[str, dict[str, Any]] = {"kmnist": {"source": "test"}}
+OPTIONS: dict[str, dict[str, Any]] = {"cifar10": {"batches": 2}, "kmnist": {"source": "test"}}
 """Options with which a task is tested, where the defaults need more than is easily had."""
+
+NEEDED = {
+    "cifar10": {"train batch 1", "train batch 2", "test batch"},
+    "kmnist": {"test images", "test labels"},
+}
+"""The parts of its data set that it then needs."""
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 tasks = pytest.mark.parametrize("name", sorted(TASKS))
@@ -31,9 +37,9 @@ def made(name: str) -> Task:
 def make(name: str) -> Task:
     """The task, or a skip when its data is not on this machine."""
     if name in DATASETS:
-        needed = "test" if name in OPTIONS else ""
+        needed = NEEDED.get(name, DATASETS[name].parts.keys())
         for status in verify(name):
-            if status.part.startswith(needed) and status.state == "missing":
+            if status.part in needed and status.state == "missing":
                 pytest.skip(
                     f"{name} needs {status.path}; set ATTRACTOR_DATA to a folder that has it "
                     f"(now {data_root()}), or run `attractor data fetch {name}`"

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import ClassVar, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from attractor.errors import InputError
 from attractor.tasks.data import load_array
@@ -11,21 +14,28 @@ from attractor.tasks.images import CLASSES, Images, ImageTask, Order, Splits, sp
 
 VALIDATION_SIZE = 10_000
 
+Half = Literal["train", "test"]
 
-def load_images(name: str, half: Literal["train", "test"], root: str | Path | None) -> Images:
+
+def load_images(name: str, half: Half, root: str | Path | None) -> Images:
     """The images and classes of one half of a data set, in the order of the files.
 
     Shape:
         x ``(images, 28, 28)`` from 0 to 255, y ``(images,)``.
     """
     x = torch.from_numpy(load_array(name, f"{half} images", root))
-    y = torch.from_numpy(load_array(name, f"{half} labels", root)).long()
-    if y.max() >= CLASSES:
+    y = load_array(name, f"{half} labels", root)
+    return Images(x, classes(y, CLASSES, name, half))
+
+
+def classes(labels: NDArray[np.uint8], number: int, name: str, half: str) -> Tensor:
+    """The labels, once they are known to be below the number of classes."""
+    if labels.max() >= number:
         raise InputError(
-            f"expected {half} labels of {name} below {CLASSES}, but got {int(y.max())}. "
+            f"expected {half} labels of {name} below {number}, but got {labels.max()}. "
             f"Delete that file and run `attractor data fetch {name}`."
         )
-    return Images(x, y)
+    return torch.from_numpy(labels).long()
 
 
 def standard_splits(name: str, root: str | Path | None) -> Splits:

@@ -2,6 +2,7 @@
 
 from attractor.tasks.associative_recall import AssociativeRecall
 from attractor.tasks.base import Task
+from attractor.tasks.cifar10 import CIFAR10
 from attractor.tasks.copy import CopyMemory
 from attractor.tasks.denoise import Denoise
 from attractor.tasks.digits import Digits
@@ -10,6 +11,7 @@ from attractor.tasks.kmnist import KMNIST
 from attractor.tasks.mnist import MNIST
 
 TASKS: dict[str, type[Task]] = {
+    "cifar10": CIFAR10,
     "copy": CopyMemory,
     "denoise": Denoise,
     "digits": Digits,

@@ -16,12 +16,13 @@ WRONG = CONTENT[:-1] + b"!"
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `CONTENT` below a path that says how to misbehave; notes what it was asked."""
+    """Serves its content below a path that says how to misbehave; notes what it was asked."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self.content = CONTENT
         self.asked: list[tuple[str, str | None]] = []
         self.closing = threading.Event()
         self.lock = threading.Lock()
@@ -49,15 +50,16 @@ class Handler(BaseHTTPRequestHandler):
         start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
         if manner == "rangeless":
             start = 0
-        if start > len(CONTENT):
+        whole = self.server.content
+        if start > len(whole):
             self.send_error(416)
             return
-        content = (WRONG if manner == "corrupt" else CONTENT)[start:]
+        content = (WRONG if manner == "corrupt" else whole)[start:]
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(content)))
         if start:
             told = 0 if manner == "confused" else start
-            self.send_header("Content-Range", f"bytes {told}-{len(CONTENT) - 1}/{len(CONTENT)}")
+            self.send_header("Content-Range", f"bytes {told}-{len(whole) - 1}/{len(whole)}")
         self.end_headers()
         if manner in ("truncating", "rangeless", "confused") and first:
             content = content[:HALF]

@@ -5,6 +5,7 @@ import hashlib
 import lzma
 import pickle
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,15 @@ import pytest
 from numpy.typing import NDArray
 
 from attractor.errors import InputError
-from attractor.tasks.data import DATASETS, Dataset, File, Part, load_array, verify
+from attractor.tasks.data import (
+    DATASETS,
+    Dataset,
+    File,
+    Part,
+    load_array,
+    load_lines,
+    verify,
+)
 
 ARRAY = np.arange(24, dtype=np.uint8).reshape(4, 3, 2)
 IDX = struct.pack(">4I", 0x0803, 4, 3, 2) + ARRAY.tobytes()
@@ -168,3 +177,42 @@ def test_verify_says_what_is_there(root: Path) -> None:
         path / "images.gz",
         "",
     )
+
+
+@pytest.fixture
+def raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for a data set of a raw array and a text."""
+    forms = (file("Raw/numbers.bin", ARRAY.tobytes()),)
+    parts = {"numbers": Part(ARRAY.shape, forms), "words": Part(None, (File("Raw/words.txt"),))}
+    monkeypatch.setitem(DATASETS, "raw", Dataset("Raw", "", "", (), parts))
+    (tmp_path / "Raw").mkdir()
+    return tmp_path / "Raw"
+
+
+@pytest.mark.parametrize("pack", [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+def test_raw_arrays_and_texts_are_read_plain_or_compressed(
+    raw: Path, pack: tuple[str, Callable[[bytes], bytes]]
+) -> None:
+    suffix, compress = pack
+    (raw / f"numbers.bin{suffix}").write_bytes(compress(ARRAY.tobytes()))
+    (raw / f"words.txt{suffix}").write_bytes(compress(b"one\ntwo three\n"))
+    assert np.array_equal(load_array("raw", "numbers", raw.parent), ARRAY)
+    assert load_lines("raw", "words", raw.parent) == ["one", "two three"]
+    states = [status.state for status in verify("raw", raw.parent)]
+    assert states == (["unchecked", "unchecked"] if suffix else ["ok", "unchecked"])
+
+
+@pytest.mark.parametrize(("content", "says"), [(bytes(23), "has 23"), (bytes(25), "has more")])
+def test_a_raw_file_of_another_size_is_refused(raw: Path, content: bytes, says: str) -> None:
+    (raw / "numbers.bin.xz").write_bytes(lzma.compress(content))
+    with pytest.raises(InputError, match=rf"of 24 bytes for shape \(4, 3, 2\), but it {says}"):
+        load_array("raw", "numbers", raw.parent)
+
+
+def test_a_text_that_is_none_is_refused(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (raw / "words.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="it cannot be read: .*utf-8"):
+        load_lines("raw", "words", raw.parent)
+    monkeypatch.setattr("attractor.tasks.data.arrays.LONGEST_TEXT", 2)
+    with pytest.raises(InputError, match="a text of at most 2 bytes, but it has more"):
+        load_lines("raw", "words", raw.parent)

@@ -1,6 +1,9 @@
 """Fetching of data sets: what is there already, who else is fetching, where it goes."""
 
+import hashlib
+import io
 import os
+import tarfile
 import threading
 from pathlib import Path
 
@@ -8,8 +11,8 @@ import pytest
 from filelock import FileLock
 
 from attractor.errors import InputError, RunError
-from attractor.tasks.data import fetch, verify
-from tasks.data.server import CONTENT, WRONG, Fetcher
+from attractor.tasks.data import DATASETS, Dataset, File, Part, fetch, verify
+from tasks.data.server import CONTENT, WRONG, Fetcher, Server
 
 
 def test_a_file_arrives_and_is_not_fetched_again(fetcher: Fetcher) -> None:
@@ -79,3 +82,75 @@ def test_a_data_set_that_is_complete_is_fetched_from_a_folder_one_may_only_read(
 def test_no_tries_at_all_are_refused(fetcher: Fetcher) -> None:
     with pytest.raises(InputError, match="expected tries to be at least 1, but got 0"):
         fetcher("good", tries=0)
+
+
+INSIDE = {
+    "Packed/list.txt": b"one\ntwo\n",
+    "Packed/images/one.jpg": b"1",
+    "Packed/numbers.bin": bytes(range(6)),
+    "stray.txt": b"not of the data set",
+}
+
+
+@pytest.fixture
+def packed(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """A server with an archive of a text, of which no sum is known, an array and an image."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, content in INSIDE.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    server.content = stream.getvalue()
+    numbers = INSIDE["Packed/numbers.bin"]
+    array = File("Packed/numbers.bin", sha256=hashlib.sha256(numbers).hexdigest(), size=6)
+    entry = Dataset(
+        "Packed",
+        "",
+        "",
+        (f"http://127.0.0.1:{server.server_address[1]}/good/",),
+        {"list": Part(None, (File("Packed/list.txt"),)), "numbers": Part((2, 3), (array,))},
+        File(
+            "packed.tgz",
+            sha256=hashlib.sha256(server.content).hexdigest(),
+            size=len(stream.getvalue()),
+        ),
+    )
+    monkeypatch.setitem(DATASETS, "packed", entry)
+    return server
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    files = (path for path in root.rglob("*") if path.is_file() and path.suffix != ".lock")
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+
+
+def test_an_archive_is_unpacked_and_only_its_data_set_kept(packed: Server, tmp_path: Path) -> None:
+    fetched = fetch("packed", tmp_path)
+    assert fetched == [tmp_path / "Packed/list.txt", tmp_path / "Packed/numbers.bin"]
+    assert contents(tmp_path) == {k: v for k, v in INSIDE.items() if k.startswith("Packed")}
+    assert [status.state for status in verify("packed", tmp_path)] == ["unchecked", "ok"]
+    assert fetch("packed", tmp_path) == []
+    assert packed.asked == [("good", None)]
+
+
+def test_what_is_corrupt_or_missing_is_replaced_from_the_archive(
+    packed: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "Packed").mkdir()
+    (tmp_path / "Packed/numbers.bin").write_bytes(b"wrong!")
+    (tmp_path / "Packed/mine.txt").write_bytes(b"kept")
+    fetch("packed", tmp_path)
+    assert contents(tmp_path)["Packed/numbers.bin"] == INSIDE["Packed/numbers.bin"]
+    assert contents(tmp_path)["Packed/mine.txt"] == b"kept"
+
+
+def test_an_archive_that_is_there_already_is_unpacked_without_the_network(
+    packed: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "packed.tgz").write_bytes(packed.content)
+    # as a fetch leaves it that was killed while it unpacked
+    (tmp_path / ".packed.tgz-unpacked").mkdir()
+    assert len(fetch("packed", tmp_path)) == 2
+    assert packed.asked == []
+    assert contents(tmp_path) == {k: v for k, v in INSIDE.items() if k.startswith("Packed")}

@@ -2,6 +2,7 @@
 
 from attractor.tasks.data.archive import extract as extract
 from attractor.tasks.data.arrays import load_array as load_array
+from attractor.tasks.data.arrays import load_lines as load_lines
 from attractor.tasks.data.catalogue import DATASETS as DATASETS
 from attractor.tasks.data.catalogue import Dataset as Dataset
 from attractor.tasks.data.catalogue import File as File

@@ -29,16 +29,17 @@ class Found(NamedTuple):
 
 
 def locate(part: Part, root: Path) -> Found | None:
-    """The file that holds a part: as published, else unpacked or as ``.xz``."""
-    published = [(root / file.path, file) for file in part.forms]
-    for path, file in published:
+    """The file that holds a part: as published, else plain or as ``.xz`` or ``.gz``."""
+    for file in part.forms:
+        path = root / file.path
         if path.is_file():
-            return Found(path, file)
-    for path, _ in published:
-        if path.suffix == ".gz":
-            for other in (path.with_suffix(""), path.with_suffix(".xz")):
-                if other.is_file():
-                    return Found(other, None)
+            return Found(path, file if file.has_sum else None)
+    for file in part.forms:
+        if not file.path.endswith(".npz"):
+            plain = file.path.removesuffix(".gz")
+            for other in (plain, f"{plain}.xz", f"{plain}.gz"):
+                if (root / other).is_file():
+                    return Found(root / other, None)
     return None
 
 
@@ -49,16 +50,14 @@ def fault(path: Path, file: File) -> str | None:
         return f"it is truncated, with {size:,} of {file.size:,} bytes"
     if file.size is not None and size > file.size:
         return f"it is too long, with {size:,} bytes instead of {file.size:,}"
+    # MD5 is not for secrecy: some publishers give nothing better to tell a damaged file by
+    kind, expected = ("SHA-256", file.sha256) if file.sha256 else ("MD5", file.md5)
+    assert expected is not None, f"no sum of {file.path} is known"
+    algorithm = kind.replace("-", "").lower()
     with path.open("rb") as stream:
-        if file.sha256 is not None:
-            kind, expected = "SHA-256", file.sha256
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-        else:
-            kind, expected = "MD5", file.md5
-            # not for secrecy: some publishers give nothing better to tell a damaged file by
-            found = hashlib.file_digest(
-                stream, lambda: hashlib.md5(usedforsecurity=False)
-            ).hexdigest()
+        found = hashlib.file_digest(
+            stream, lambda: hashlib.new(algorithm, usedforsecurity=False)
+        ).hexdigest()
     if found != expected:
         return f"it is corrupt: its {kind} sum is {found[:16]}..., not {expected[:16]}..."
     return None
