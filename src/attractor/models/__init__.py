@@ -1,6 +1,9 @@
 """Networks assembled from cells and layers."""
 
+from attractor.models.convnet import ConvNet as ConvNet
 from attractor.models.mlp import MLP as MLP
 from attractor.models.point import Point as Point
+from attractor.models.resnet import BasicBlock as BasicBlock
+from attractor.models.resnet import ResNet as ResNet
 from attractor.models.sequence import SequenceClassifier as SequenceClassifier
 from attractor.models.sequence import SequenceTagger as SequenceTagger
