@@ -79,6 +79,8 @@ class GlobalOptimiser(Rule):
         self.stack = CellStack(
             layer_norm(cell), reduced_size, hidden_size, layers=1, generator=generator, **options
         )
+        # two layer norms, of W x and of U h: none of the cell state
+        self.stack.cells[0].norm_c = None  # type: ignore[assignment]
         self.up = head(hidden_size, size, generator, bias=False)
         torch.nn.init.zeros_(self.up.weight)
 

@@ -1,0 +1,93 @@
+"""The weights of our rules under the names that the references use."""
+
+from typing import Any
+
+from cells.against import Array, array, blocks
+
+Weights = dict[str, Any]
+
+
+def lstm_layer(cell: Any) -> dict[str, Array]:
+    weights = blocks("W_x", "ifco", cell.weight_ih) | blocks("W_h", "ifco", cell.weight_hh)
+    return weights | blocks("b_", "ifco", cell.bias)
+
+
+def decaynet_layer(cell: Any) -> dict[str, Array]:
+    weights = blocks("W_", "FIOA", cell.weight_ih) | blocks("U_", "FIOA", cell.weight_hh)
+    return weights | blocks("b_", "IOA", cell.bias)
+
+
+def ihc_layer(cell: Any) -> dict[str, Array]:
+    u, gamma = cell.connection.weight.detach().chunk(2)
+    return blocks("W_", "FIO", cell.weight_gates) | {
+        "W_A": array(cell.weight_candidate),
+        "W_G": array(cell.connection.weight_gate),
+        "b_G": array(cell.connection.bias_gate),
+        "U_V": array(u),
+        "Gamma": array(gamma),
+    }
+
+
+def coordinatewise(rule: Any, layer: Any) -> Weights:
+    """Layers of one kind and the linear layer after them."""
+    return {
+        "layers": [layer(cell) for cell in rule.stack.cells],
+        "w": array(rule.head.weight[0]),
+        "b": rule.head.bias.item(),
+    }
+
+
+def rates(rule: Any) -> Weights:
+    """Of DMSGD."""
+    return {
+        "layers": [lstm_layer(cell) for cell in rule.stack.cells],
+        "U_beta": array(rule.head.weight[0]),
+        "beta_sta": array(rule.static),
+    }
+
+
+def whole(rule: Any) -> Weights:
+    """Of the global form, whose DecayNet has no forget bias; gates in the order f, i, o, a."""
+    norm = rule.stack.cells[0]
+    cell, units = norm.cell, norm.hidden_size
+    order = [0, 1, 2, 3] if rule.options["cell"] == "decaynet" else [1, 0, 3, 2]
+
+    def gates(tensor: Any) -> Array:
+        return array(tensor.reshape(4, units, *tensor.shape[1:])[order])
+
+    return {
+        "down": array(rule.down.weight),
+        "up": array(rule.up.weight),
+        "W": gates(cell.weight_ih),
+        "U": gates(cell.weight_hh),
+        "b": gates(cell.shift()),
+        "gain_W": gates(norm.norm_x.weight),
+        "shift_W": gates(norm.norm_x.bias),
+        "gain_U": gates(norm.norm_h.weight),
+        "shift_U": gates(norm.norm_h.bias),
+    }
+
+
+def mtl2l(rule: Any) -> Weights:
+    def hypernetwork(net: Any) -> Weights:
+        return {
+            "W1": array(net[0].weight),
+            "b1": array(net[0].bias),
+            "W2": array(net[2].weight),
+            "b2": array(net[2].bias),
+        }
+
+    layers = []
+    for number in range(rule.layers):
+        (Q, P), (S, J) = (array(pair) for pair in rule.fixed[number])
+        first, second = rule.hyper[2 * number : 2 * number + 2]
+        layers.append(
+            {"Q": Q, "P": P, "S": S, "J": J, "b": array(rule.bias[number].reshape(4, -1))}
+            | {"N1": hypernetwork(first), "N2": hypernetwork(second)}
+        )
+    return {
+        "lift": array(rule.lift.weight),
+        "layers": layers,
+        "w": array(rule.head.weight[0]),
+        "b": rule.head.bias.item(),
+    }
