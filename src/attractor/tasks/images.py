@@ -167,7 +167,7 @@ class ImageTask(Task):
 def channel_statistics(splits: Splits, white: int) -> tuple[Tensor, Tensor]:
     """Mean and standard deviation of each channel over all images but the test set.
 
-    Over MNIST and CIFAR-10 these are, to four digits, the numbers in common use.
+    Over MNIST these are, to four digits, the numbers in common use.
 
     Shape:
         both ``(channels, 1, 1)``, of pixels divided by `white`.
