@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 
 from attractor.cells.base import positive
 from attractor.optimisers.preprocess import preprocess
-from attractor.optimisers.recurrent import CellStack, head
+from attractor.optimisers.recurrent import CellStack, silent
 from attractor.optimisers.rule import Rule, State
 
 
@@ -50,8 +50,9 @@ class DecayNetOptimiser(Rule):
 
     Departs from the paper: the thesis writes the recurrent network without sizes; they are those
     of the LSTM-optimiser, one network for each coordinate. The paper's own form, one network for
-    all parameters, is `GlobalOptimiser`. The bias of the rate starts at 0.01 and the cell's weights
-    as in torch.nn, which spares the first learners steps in a random direction.
+    all parameters, is `GlobalOptimiser`. An untrained rule has the
+    rate 0.01 for all, and the cell's weights start as in torch.nn: so the first learners are not
+    pushed in a random direction.
 
     References:
         Kuo (2021), thesis, section 4.1.6.2, equations 4.1 to 4.3; Kuo et al. (2018), DecayNet: a
@@ -90,7 +91,7 @@ class DecayNetOptimiser(Rule):
             recurrent_init="uniform",
             generator=generator,
         )
-        self.head = head(hidden_size, 1, generator)
+        self.head = silent(hidden_size, 1)
         torch.nn.init.constant_(self.head.bias, rate)
 
     def init(self, params: Tensor) -> State:

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import torch
 from torch import Generator, Tensor
 
 from attractor.cells import layer_norm
 from attractor.cells.base import positive
 from attractor.optimisers.decaynet import rewound
 from attractor.optimisers.preprocess import preprocess
-from attractor.optimisers.recurrent import CellStack, head
+from attractor.optimisers.recurrent import CellStack, head, silent
 from attractor.optimisers.rule import Rule, State
 
 
@@ -81,8 +80,7 @@ class GlobalOptimiser(Rule):
         )
         # two layer norms, of W x and of U h: none of the cell state
         self.stack.cells[0].norm_c = None  # type: ignore[assignment]
-        self.up = head(hidden_size, size, generator, bias=False)
-        torch.nn.init.zeros_(self.up.weight)
+        self.up = silent(hidden_size, size, bias=False)
 
     def init(self, params: Tensor) -> State:
         return State(shared=self.stack.start(params[:, :1]))

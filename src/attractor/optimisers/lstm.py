@@ -5,7 +5,7 @@ from typing import Any
 from torch import Generator, Tensor
 
 from attractor.optimisers.preprocess import preprocess
-from attractor.optimisers.recurrent import CellStack, head
+from attractor.optimisers.recurrent import CellStack, silent
 from attractor.optimisers.rule import Rule, State
 
 
@@ -38,7 +38,9 @@ class LSTMOptimiser(Rule):
         >>> model(torch.ones(2, 3)).sum().backward()
         >>> optimiser.step()
 
-    Departs from the paper: nothing. The released script of the thesis has a second layer of one
+    Departs from the paper: the linear layer starts at zero. With the random start of nn.Linear the
+    first learners are pushed all one way, and in 100 meta-updates the rule then learns to do
+    nothing. The released script of the thesis has a second layer of one
     unit and no linear layer; the equations and the original paper have 20 and one.
 
     References:
@@ -71,7 +73,7 @@ class LSTMOptimiser(Rule):
         }
         self.scale, self.p = scale, p
         self.stack = CellStack(cell, 2, hidden_size, layers=layers, generator=generator, **options)
-        self.head = head(hidden_size, 1, generator)
+        self.head = silent(hidden_size, 1)
 
     def init(self, params: Tensor) -> State:
         return State(self.stack.start(params))

@@ -6,7 +6,7 @@ from torch import Generator, Tensor, nn
 from attractor.cells.init import weights_
 from attractor.errors import InputError
 from attractor.optimisers.preprocess import preprocess
-from attractor.optimisers.recurrent import head
+from attractor.optimisers.recurrent import head, silent
 from attractor.optimisers.rule import Rule, State
 
 GATES = 4
@@ -55,8 +55,9 @@ class MTL2L(Rule):
         >>> model(x).sum().backward()
         >>> optimiser.step(context=x)
 
-    Departs from the paper: the lift from 2 features to `hidden_size` has no bias and is not in the
-    equations, which need it: the fixed matrices are square. It is that of the released code.
+    Departs from the paper: the last linear layer starts at zero, as in `LSTMOptimiser`. The
+    lift from 2 features to `hidden_size` has no bias and is not in the equations, which need it:
+    the fixed matrices are square. It is that of the released code.
 
     References:
         Kuo et al. (2020), MTL2L: a context aware neural optimiser, arXiv:2007.09343, equations 9
@@ -103,7 +104,7 @@ class MTL2L(Rule):
             )
             for _ in range(layers * SYNAPSES)
         )
-        self.head = head(hidden_size, 1, generator)
+        self.head = silent(hidden_size, 1)
         # (layer, synapse, left or right factor, gate, row, column)
         factors = torch.empty(layers * SYNAPSES * 2 * GATES * hidden_size, hidden_size)
         weights_(factors, "orthogonal", hidden_size, generator)
@@ -125,6 +126,11 @@ class MTL2L(Rule):
             raise InputError(
                 "MTL2L expects to see what the learner was shown, but got no context. Try "
                 "optimiser.step(context=x), or optimiser.watch(model) once."
+            )
+        if context.dim() < 3 or not context.numel():
+            raise InputError(
+                "MTL2L expects a context (batch, ...) of at least one row, but got the shape "
+                f"{tuple(context.shape[1:])}. Show it the batch that the learner was shown."
             )
         seen = context.flatten(2).to(self.bias.dtype)
         if seen.shape[-1] != self.context_size:

@@ -76,3 +76,11 @@ def head(inputs: int, outputs: int, generator: Generator | None, *, bias: bool =
     if bias:
         nn.init.zeros_(made.bias)
     return made
+
+
+def silent(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
+    """A linear layer that starts at zero: an untrained rule then moves nothing at random."""
+    made = nn.Linear(inputs, outputs, bias=bias)
+    for parameter in made.parameters():
+        nn.init.zeros_(parameter)
+    return made

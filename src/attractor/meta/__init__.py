@@ -1,0 +1,13 @@
+"""Outer training of learned optimisers, and fair comparison of any optimisers."""
+
+from attractor.meta.compare import Curve as Curve
+from attractor.meta.compare import compare as compare
+from attractor.meta.learners import Learners as Learners
+from attractor.meta.learners import Problem as Problem
+from attractor.meta.pes import PESTrainer as PESTrainer
+from attractor.meta.trainer import MetaTrainer as MetaTrainer
+from attractor.meta.trainer import Progress as Progress
+from attractor.meta.trainer import train as train
+
+test = compare
+"""`compare` by the name that goes with `train`."""

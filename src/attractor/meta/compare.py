@@ -1,0 +1,148 @@
+"""Optimisers side by side: the same initial weights, the same batches, the same evaluation."""
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from attractor.errors import InputError
+from attractor.meta.learners import Problem
+from attractor.optimisers import Learned
+from attractor.tasks import Batch
+
+Factory = Callable[[Iterable[nn.Parameter]], Optimizer]
+"""Makes an optimiser for parameters: a rule, or ``partial(torch.optim.SGD, lr=0.1)``."""
+
+
+@dataclass
+class Curve:
+    """How one learner fared with one optimiser.
+
+    `train` holds the loss on each batch before its update; `steps`, `loss` and `accuracy` are
+    those of the held-out evaluations. A learner that diverged has infinities from there on.
+    """
+
+    optimiser: str
+    seed: int
+    train: list[float] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    accuracy: list[float] = field(default_factory=list)
+
+
+def compare(
+    optimisers: Mapping[str, Factory],
+    problem: Problem,
+    *,
+    steps: int,
+    seeds: Sequence[int],
+    evaluate_every: int | None = None,
+    split: Any = "test",
+    on_curve: Callable[[Curve], None] = lambda curve: None,
+) -> list[Curve]:
+    """Train the same learners with each optimiser.
+
+    Args:
+        optimisers: by name, what makes each.
+        problem: what the learners are.
+        steps: updates of each learner.
+        seeds: one learner for each; a seed decides its initial weights and all its batches.
+        evaluate_every: updates between evaluations on `split`; None evaluates at the end only.
+        split: ``"test"`` or ``"valid"``; choose learning rates on the latter.
+        on_curve: told of each curve when it is complete.
+
+    Example:
+        >>> from functools import partial
+        >>> from attractor.models import MLP
+        >>> from attractor.tasks import Digits
+        >>> problem = Problem(lambda g: MLP([64, 8, 10], generator=g), Digits(order="flat"), 32)
+        >>> [curve] = compare(
+        ...     {"SGD": partial(torch.optim.SGD, lr=0.1)}, problem, steps=20, seeds=[0]
+        ... )
+        >>> len(curve.train), curve.steps
+        (20, [20])
+    """
+    if steps < 1 or not optimisers:
+        raise InputError(
+            f"expected at least one step and one optimiser, but got {steps} and "
+            f"{len(optimisers)}. Try steps=100."
+        )
+    curves = []
+    for seed in seeds:
+        generator = torch.Generator().manual_seed(seed)
+        network = problem.model(generator)
+        batches = generator.get_state()
+        for name, factory in optimisers.items():
+            curve = Curve(name, seed)
+            generator.set_state(batches)
+            _follow(
+                curve,
+                copy.deepcopy(network),
+                factory,
+                problem,
+                steps,
+                evaluate_every,
+                split,
+                generator,
+            )
+            curves.append(curve)
+            on_curve(curve)
+    return curves
+
+
+def _follow(
+    curve: Curve,
+    network: nn.Module,
+    factory: Factory,
+    problem: Problem,
+    steps: int,
+    every: int | None,
+    split: Any,
+    generator: torch.Generator,
+) -> None:
+    sampler = problem.task.sampler(problem.batch_size, generator=generator)
+    place = next(network.parameters()).device
+    optimiser = factory(network.parameters())
+    if isinstance(optimiser, Learned) and optimiser.rule.needs_context:
+        optimiser.watch(network)
+    alive = True
+    for step in range(1, steps + 1):
+        batch = Batch(*(part.to(place) for part in sampler.draw()))
+        if alive:
+            loss = problem.task.loss(network(batch.x), batch.y)
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            alive = bool(loss.isfinite()) and _finite(network)
+        curve.train.append(loss.item() if alive else float("inf"))
+        if alive:
+            optimiser.step()
+        if step == steps or (every is not None and step % every == 0):
+            found = _evaluate(network, problem, split) if alive else {}
+            curve.steps.append(step)
+            curve.loss.append(found.get("loss", float("inf")))
+            curve.accuracy.append(found.get("accuracy", 0.0))
+
+
+def _finite(network: nn.Module) -> bool:
+    gradients: list[Tensor] = [p.grad for p in network.parameters() if p.grad is not None]
+    return all(bool(g.isfinite().all()) for g in gradients)
+
+
+@torch.no_grad()
+def _evaluate(network: nn.Module, problem: Problem, split: Any) -> dict[str, float]:
+    network.eval()
+    place = next(network.parameters()).device
+    totals: dict[str, float] = {}
+    weight = 0
+    for batch in problem.task.held_out(split, 1000):
+        y = batch.y.to(place)
+        count = problem.task.weight(y)
+        weight += count
+        for name, value in problem.task.metrics(network(batch.x.to(place)), y).items():
+            totals[name] = totals.get(name, 0.0) + float(value) * count
+    network.train()
+    return {name: total / weight for name, total in totals.items()}

@@ -1,0 +1,102 @@
+"""Many networks of one kind at once: the learners that an optimiser is trained and tested on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from attractor.errors import InputError
+from attractor.tasks import Batch, Task
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a learner is, and what it learns.
+
+    Args:
+        model: makes a network from a generator.
+        task: the data and the loss.
+        batch_size: samples in each batch of a learner.
+
+    Example:
+        >>> from attractor.models import MLP
+        >>> from attractor.tasks import Digits
+        >>> problem = Problem(lambda g: MLP([64, 20, 10], generator=g), Digits(order="flat"), 32)
+    """
+
+    model: Callable[[Generator], nn.Module]
+    task: Task
+    batch_size: int = 128
+
+
+class Learners:
+    """Networks of one problem as the rows of a matrix, each with batches of its own.
+
+    Args:
+        problem: what they are.
+        count: how many.
+        generator: draws their weights and their batches.
+
+    Shape:
+        parameters and gradients ``(learners, coordinates)``, losses ``(learners,)``; a batch has
+        x and y ``(learners, ...)``.
+
+    Example:
+        >>> from attractor.models import MLP
+        >>> from attractor.tasks import Digits
+        >>> problem = Problem(lambda g: MLP([64, 20, 10], generator=g), Digits(order="flat"), 32)
+        >>> learners = Learners(problem, 3, generator=torch.Generator().manual_seed(0))
+        >>> losses, gradients = learners.gradients(learners.start, learners.draw())
+        >>> gradients.shape
+        torch.Size([3, 1510])
+    """
+
+    def __init__(self, problem: Problem, count: int, *, generator: Generator) -> None:
+        networks = [problem.model(generator) for _ in range(count)]
+        for module in networks[0].modules():
+            if getattr(module, "running_mean", None) is not None:
+                raise InputError(
+                    f"expected networks without running statistics, but {type(module).__name__} "
+                    "keeps some. Make it with track_running_stats=False."
+                )
+        stacked, self.buffers = stack_module_state(networks)
+        self.problem = problem
+        self.network = networks[0]
+        self.shapes = {name: value.shape[1:] for name, value in stacked.items()}
+        self.start = torch.cat([v.detach().flatten(1) for v in stacked.values()], dim=1)
+        self.sampler = problem.task.sampler(problem.batch_size, generator=generator)
+
+    def draw(self) -> Batch:
+        """The next batch of every learner."""
+        drawn = [self.sampler.draw() for _ in range(len(self.start))]
+        place = self.start.device
+        return Batch(*(torch.stack(part).to(place) for part in zip(*drawn, strict=True)))
+
+    def losses(self, params: Tensor, batch: Batch) -> Tensor:
+        """The loss of every learner on its batch."""
+        parts = params.split_with_sizes([shape.numel() for shape in self.shapes.values()], dim=1)
+        named = {
+            name: part.view(len(params), *shape)
+            for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
+        }
+
+        def loss(weights: dict[str, Tensor], buffers: dict[str, Any], x: Tensor, y: Tensor) -> Any:
+            output = functional_call(self.network, (weights, buffers), (x,))
+            return self.problem.task.loss(output, y)
+
+        result: Tensor = vmap(loss, randomness="different")(named, self.buffers, *batch)
+        return result
+
+    def gradients(
+        self, params: Tensor, batch: Batch, *, create_graph: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """The losses and their gradients, with a graph of both if they are to be differentiated."""
+        with torch.enable_grad():
+            point = params if create_graph else params.detach().requires_grad_()
+            losses = self.losses(point, batch)
+            # a learner's loss depends on its own row alone, so the sum gives each its gradient
+            (gradient,) = torch.autograd.grad(losses.sum(), point, create_graph=create_graph)
+        return (losses, gradient) if create_graph else (losses.detach(), gradient)

@@ -1,0 +1,134 @@
+"""Meta-gradients against plain autograd, finite differences and each other."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from attractor.meta import Learners, Problem
+from attractor.meta.unroll import Moment, Objective, first_order, second_order
+from attractor.models import MLP
+from attractor.optimisers import OPTIMISERS, MetaSGD, Rule
+from attractor.tasks import Digits
+
+SIZE = 64 * 3 + 3 + 30 + 10
+OPTIONS: dict[str, dict[str, Any]] = {
+    "meta_sgd": {"size": SIZE},
+    "global": {"size": SIZE, "hidden_size": 5},
+    "mtl2l": {"context_size": 64, "hidden_size": 4},
+}
+
+
+def problem() -> Problem:
+    return Problem(
+        lambda g: MLP([64, 3, 10], activation="tanh", generator=g, dtype=torch.float64), DOUBLE, 6
+    )
+
+
+class Double(Digits):
+    """The digits in double precision."""
+
+    def sampler(self, batch_size: int, *, generator: torch.Generator) -> Any:
+        sampler = super().sampler(batch_size, generator=generator)
+        read = sampler.read  # type: ignore[attr-defined]
+        sampler.read = lambda x: read(x).double()  # type: ignore[attr-defined]
+        return sampler
+
+
+DOUBLE = Double(order="flat")
+
+
+def make(key: str) -> Rule:
+    torch.manual_seed(0)
+    small = {} if key in ("meta_sgd", "global", "mtl2l") else {"hidden_size": 4}
+    rule: Rule = OPTIMISERS[key](**{**small, **OPTIONS.get(key, {})}).double()
+    for name, parameter in rule.named_parameters():  # also those that start at zero
+        torch.nn.init.normal_(parameter, mean=0.5 if "static" in name else 0.0, std=0.1)
+    return rule
+
+
+def begin(rule: Rule, learners: int = 2) -> tuple[Learners, Moment]:
+    made = Learners(problem(), learners, generator=torch.Generator().manual_seed(1))
+    state = rule.init(made.start)
+    return made, Moment(made.start, state, made.draw())
+
+
+def meta_gradient(engine: Any, rule: Rule, updates: int = 3, **options: Any) -> dict[str, Tensor]:
+    learners, start = begin(rule)
+    noise = (
+        0.01
+        * torch.randn(
+            updates, *start.params.shape, generator=torch.Generator().manual_seed(2)
+        ).double()
+    )
+    rule.zero_grad()
+    engine(rule, learners, start, noise, **options)
+    return {n: p.grad.clone() for n, p in rule.named_parameters() if p.grad is not None}
+
+
+@pytest.mark.parametrize("objective", ["next", "same"])
+@pytest.mark.parametrize("key", sorted(OPTIMISERS))
+def test_block_by_block_is_the_gradient_of_one_graph(
+    key: str, objective: Objective, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = make(key)
+    plain = meta_gradient(second_order, rule, objective=objective, detach=True)
+    monkeypatch.setattr("attractor.optimisers.blocks.blocks.__defaults__", (50,))
+    blocked = meta_gradient(first_order, rule, objective=objective)
+    assert plain.keys() == blocked.keys()
+    for name, gradient in plain.items():
+        torch.testing.assert_close(blocked[name], gradient, rtol=1e-9, atol=1e-11)
+    assert any(gradient.any() for gradient in plain.values())
+
+
+@pytest.mark.parametrize("key", ["lstm", "meta_sgd", "dmsgd"])
+def test_second_order_is_the_slope_of_the_losses(key: str) -> None:
+    rule = make(key)
+    gradient = meta_gradient(second_order, rule)
+
+    def total() -> float:
+        learners, start = begin(rule)
+        noise = (
+            0.01
+            * torch.randn(
+                3, *start.params.shape, generator=torch.Generator().manual_seed(2)
+            ).double()
+        )
+        with torch.enable_grad():
+            done = second_order(rule, learners, start, noise)
+        return float(done.losses.mean(1).sum())
+
+    generator = torch.Generator().manual_seed(3)
+    for name, parameter in rule.named_parameters():
+        direction = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+        with torch.no_grad():
+            parameter.add_(1e-5 * direction)
+            above = total()
+            parameter.add_(-2e-5 * direction)
+            below = total()
+            parameter.add_(1e-5 * direction)
+        slope = float((gradient[name] * direction).sum())
+        assert (above - below) / 2e-5 == pytest.approx(slope, rel=1e-4, abs=1e-7), name
+
+
+def test_the_last_update_of_an_unroll_counts() -> None:
+    """With one update per unroll, Algorithm 1 taken literally learns nothing."""
+    rule = MetaSGD(size=SIZE).double()
+    gradient = meta_gradient(first_order, rule, updates=1)
+    assert gradient["rates"].abs().sum() > 0
+
+
+def test_the_start_is_left_as_it_was_and_the_end_goes_on() -> None:
+    rule = make("lstm")
+    learners, start = begin(rule)
+    kept = start.params.clone(), [t.clone() for t in torch.utils._pytree.tree_leaves(start.state)]
+    first = first_order(rule, learners, start, torch.zeros(2, 1, 1).double())
+    second = first_order(rule, learners, first.moment, torch.zeros(2, 1, 1).double())
+    assert torch.equal(start.params, kept[0])
+    for now, before in zip(torch.utils._pytree.tree_leaves(start.state), kept[1], strict=True):
+        assert torch.equal(now, before)
+    learners, start = begin(rule)
+    whole = first_order(rule, learners, start, torch.zeros(4, 1, 1).double())
+    torch.testing.assert_close(second.moment.params, whole.moment.params)
+    torch.testing.assert_close(torch.cat([first.losses, second.losses]), whole.losses)
