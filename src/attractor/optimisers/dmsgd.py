@@ -3,6 +3,7 @@
 import torch
 from torch import Generator, Tensor, nn
 
+from attractor.cells.base import positive
 from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import CellStack, head
 from attractor.optimisers.rule import Rule, State
@@ -67,7 +68,8 @@ class DMSGD(Rule):
             "gamma": gamma,
             "p": p,
         }
-        self.size, self.gamma, self.p = size, gamma, p
+        self.size = None if size is None else positive(type(self), "size", size)
+        self.gamma, self.p = gamma, p
         self.static = nn.Parameter(torch.full((1 if size is None else size,), rate))
         self.stack = CellStack("lstm", 2, hidden_size, layers=layers, generator=generator)
         self.head = head(hidden_size, 1, generator, bias=False)

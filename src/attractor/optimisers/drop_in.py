@@ -1,12 +1,14 @@
 """A learned rule as a torch.optim.Optimizer."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils import _pytree as pytree
+from torch.utils.hooks import RemovableHandle
 
 from attractor.errors import InputError
 from attractor.optimisers.blocks import advance
@@ -22,7 +24,8 @@ class Learned(Optimizer):
     Args:
         params: parameters or parameter groups.
         rule: the learned rule; its weights are used, and not changed.
-        lr: multiplies every step; 1 is what the rule was trained with.
+        lr: multiplies every step; 1 is what the rule was trained with. What a rule that prunes
+            sets to zero is zero at any lr.
 
     Example:
         >>> from attractor.optimisers import LSTMOptimiser
@@ -43,33 +46,37 @@ class Learned(Optimizer):
         self.rule = rule
         self._seen: Tensor | None = None
         super().__init__(params, {"lr": lr, "rule": rule.key})
-        self._check_size()
+        if rule.size is not None and self._count() < rule.size:
+            raise self._other_size()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # torch copies and pickles what it knows of
+        return super().__getstate__() | {"rule": self.rule, "_seen": None}
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters, which start with a state of their own."""
         super().add_param_group(param_group)
-        place = next(iter(self.rule.parameters()))
-        for parameter in self.param_groups[-1]["params"]:
-            if parameter.is_complex() or not parameter.is_floating_point():
-                raise InputError(
-                    f"expected parameters of real numbers, but got {parameter.dtype}. "
-                    "Train them with an optimiser of their own."
-                )
-            if parameter.device != place.device:
-                raise InputError(
-                    f"expected parameters on {place.device}, where the rule's weights are, but got "
-                    f"one on {parameter.device}. Try rule.to({str(parameter.device)!r}) first, and "
-                    "one optimiser for each device."
-                )
+        try:
+            for parameter in self.param_groups[-1]["params"]:
+                self._check_parameter(parameter)
+            if self.rule.size is not None and self._count() > self.rule.size:
+                raise self._other_size()
+        except InputError:
+            self.param_groups.pop()
+            raise
 
-    def watch(self, model: nn.Module) -> None:
-        """Keep the input of each training pass of a model, as context for the next step."""
+    def watch(self, model: nn.Module) -> RemovableHandle:
+        """Keep the input of each training pass of a model, as context for the next step.
 
-        def keep(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-            if module.training and inputs and isinstance(inputs[0], Tensor):
-                self._seen = inputs[0].detach()
+        What is returned has a method ``remove``, which ends it.
+        """
 
-        model.register_forward_pre_hook(keep)
+        def keep(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            shown = next((x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)), None)
+            if module.training and shown is not None:
+                self._seen = shown.detach()
+
+        return model.register_forward_pre_hook(keep, with_kwargs=True)
 
     @torch.no_grad()
     def step(
@@ -89,11 +96,17 @@ class Learned(Optimizer):
             with torch.enable_grad():
                 loss = closure()
         shown = self._seen if context is None else context
+        if shown is not None and not shown.isfinite().all():
+            raise InputError(
+                "expected a context of finite numbers, but got others among them; nothing was "
+                "changed. Skip this batch."
+            )
         pieces = list(self._pieces())
-        for _, _, params in pieces:  # all are checked before any is changed
+        for _, params in pieces:  # all are checked before any is changed
             _check_gradients(params)
-        for lr, where, params in pieces:
-            self._update(lr, where, params, None if shown is None else shown[None])
+        rates = {p: float(group["lr"]) for group in self.param_groups for p in group["params"]}
+        for first, params in pieces:
+            self._update(first, params, rates, None if shown is None else shown[None])
         return loss
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -104,45 +117,61 @@ class Learned(Optimizer):
                 f"expected the state of an optimiser with the rule {self.rule.key!r}, but got one "
                 f"of {', '.join(sorted(map(repr, found)))}. Load it with the rule that saved it."
             )
-        super().load_state_dict(state_dict)
         params = [p for group in self.param_groups for p in group["params"]]
         ids = [i for group in state_dict["param_groups"] for i in group["params"]]
-        for parameter, i in zip(params, ids, strict=True):
+        loaded = [state_dict["state"].get(i, {}) for i in ids]
+        for parameter, kept in zip(params, loaded, strict=False):  # torch counts them itself
+            self._check_state(parameter, kept)
+        super().load_state_dict(state_dict)
+        for parameter, kept in zip(params, loaded, strict=True):
             # torch gives a state its parameter's type, which may be a lower one than the rule's
-            for name, value in state_dict["state"].get(i, {}).items():
+            for name, value in kept.items():
                 self.state[parameter][name] = value.to(parameter.device, copy=True)
 
-    def _pieces(self) -> Iterator[tuple[float, slice, list[Tensor]]]:
-        """What is updated together: a parameter at a time, or all of them for a whole rule."""
+    def _pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
+        """What is updated together, and the number of its first coordinate.
+
+        That is a parameter at a time, or all of them for a whole rule.
+        """
+        params = [p for group in self.param_groups for p in group["params"]]
         if self.rule.whole:
-            self._check_size()
-            yield (
-                self.param_groups[0]["lr"],
-                slice(None),
-                [p for group in self.param_groups for p in group["params"]],
-            )
+            if any(p.grad is not None for p in params):
+                yield 0, params
             return
-        start = 0
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                stop = start + parameter.numel()
-                if parameter.grad is not None:
-                    yield group["lr"], slice(start, stop), [parameter]
-                start = stop
-        self._check_size()
+        first = 0
+        for parameter in params:
+            if parameter.grad is not None:
+                yield first, [parameter]
+            first += parameter.numel()
 
     def _update(
-        self, lr: float, where: slice, params: list[Tensor], context: Tensor | None
+        self,
+        first: int,
+        params: list[Tensor],
+        rates: dict[Tensor, float],
+        context: Tensor | None,
     ) -> None:
         weight = next(iter(self.rule.parameters()))
         values = flatten(params).to(weight.dtype)
         grads = flatten(torch.zeros_like(p) if p.grad is None else p.grad for p in params)
-        grads = grads.to(weight.dtype)
         state = self._state(params[0], values)
-        steps = advance(self.rule, grads, state, values, context=context, first=where.start or 0)
-        sizes = [p.numel() for p in params]
-        for parameter, step in zip(params, torch.split(steps[0], sizes), strict=True):
-            parameter.add_(step.view_as(parameter).to(parameter.dtype), alpha=lr)
+        steps = advance(
+            self.rule, grads.to(weight.dtype), state, values, context=context, first=first
+        )
+        start = 0
+        for parameter in params:
+            at = slice(start, start + parameter.numel())
+            step = steps[0, at].view_as(parameter)
+            parameter.add_(step.to(parameter.dtype), alpha=rates[parameter])
+            if self.rule.prunes:
+                parameter.masked_fill_(step == -values[0, at].view_as(parameter), 0)
+            start = at.stop
+
+    @cached_property
+    def _example(self) -> State:
+        """The state of a single coordinate, which has the structure of any."""
+        weight = next(iter(self.rule.parameters()))
+        return self.rule.init(weight.new_zeros(1, 1))
 
     def _state(self, parameter: Tensor, values: Tensor) -> State:
         """A parameter's state: its tensors are kept by number, so that torch can save them."""
@@ -150,18 +179,47 @@ class Learned(Optimizer):
         if not kept:
             started = pytree.tree_map(torch.clone, self.rule.init(values))
             kept.update({str(i): leaf for i, leaf in enumerate(pytree.tree_leaves(started))})
-        _, spec = pytree.tree_flatten(self.rule.init(values[:, :1]))
+        spec = pytree.tree_structure(self._example)
         return pytree.tree_unflatten([kept[str(i)] for i in range(len(kept))], spec)  # type: ignore[no-any-return]
 
-    def _check_size(self) -> None:
-        size = self.rule.size
-        given = count(p for group in self.param_groups for p in group["params"])
-        if size is not None and given != size:
+    def _check_state(self, parameter: Tensor, kept: dict[str, Tensor]) -> None:
+        each = [
+            (1, parameter.numel(), *s.shape[2:]) for s in pytree.tree_leaves(self._example.each)
+        ]
+        shared = [tuple(s.shape) for s in pytree.tree_leaves(self._example.shared)]
+        expected = {str(i): shape for i, shape in enumerate(each + shared)}
+        found = {name: tuple(value.shape) for name, value in kept.items()}
+        if kept and found != expected:
             raise InputError(
-                f"{type(self.rule).__name__} expects the network of {size} parameters that it was "
-                f"made for, but got {given}. Make one with size={given} and meta-train it, or use "
-                "a rule that goes on any network, such as LSTMOptimiser."
+                f"expected a state of shapes {list(expected.values())} for a parameter of shape "
+                f"{tuple(parameter.shape)}, but got {list(found.values())}; nothing was changed. "
+                "Load it with the rule and the network that saved it."
             )
+
+    def _check_parameter(self, parameter: Tensor) -> None:
+        place = next(iter(self.rule.parameters())).device
+        if not parameter.is_floating_point():
+            raise InputError(
+                f"expected parameters of real numbers, but got {parameter.dtype}. "
+                "Train them with an optimiser of their own."
+            )
+        if parameter.device != place:
+            raise InputError(
+                f"expected parameters on {place}, where the rule's weights are, but got one on "
+                f"{parameter.device}. Try rule.to({str(parameter.device)!r}) first, and one "
+                "optimiser for each device."
+            )
+
+    def _count(self) -> int:
+        return count(p for group in self.param_groups for p in group["params"])
+
+    def _other_size(self) -> InputError:
+        given = self._count()
+        return InputError(
+            f"{type(self.rule).__name__} expects the network of {self.rule.size} parameters that "
+            f"it was made for, but got {given}. Make one with size={given} and meta-train it, or "
+            "use a rule that goes on any network, such as LSTMOptimiser."
+        )
 
 
 def _check_gradients(params: list[Tensor]) -> None:
@@ -169,7 +227,7 @@ def _check_gradients(params: list[Tensor]) -> None:
         gradient = parameter.grad
         if gradient is None:
             continue
-        if gradient.is_sparse:
+        if gradient.layout != torch.strided:
             raise InputError(
                 "expected dense gradients, but got a sparse one. Try nn.Embedding(..., "
                 "sparse=False)."
@@ -177,6 +235,6 @@ def _check_gradients(params: list[Tensor]) -> None:
         if not gradient.isfinite().all():
             raise InputError(
                 f"expected finite gradients, but that of a parameter of shape "
-                f"{tuple(parameter.shape)} is not; nothing was changed. Skip this batch, or clip "
-                "the gradients."
+                f"{tuple(parameter.shape)} is not; nothing was changed. Skip this batch; "
+                "torch.autograd.detect_anomaly() finds what made it."
             )

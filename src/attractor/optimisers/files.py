@@ -13,6 +13,8 @@ from attractor.errors import InputError, unknown
 from attractor.files import write_atomic
 from attractor.optimisers.rule import Rule
 
+HEADER = {"kind", "version", "options", "about"}
+
 
 def save_rule(rule: Rule, path: str | Path, *, about: dict[str, Any] | None = None) -> None:
     """Write a rule's weights, and what is needed to make it again.
@@ -54,10 +56,10 @@ def load_rule(path: str | Path) -> Rule:
             f"expected version {kind.version} of the rule {kind.key!r} in {path}, but got "
             f"{header['version']}. Meta-train it again, or use the release that wrote it."
         )
-    rule: Rule = kind(**json.loads(header["options"]))
     try:
-        rule.load_state_dict(tensors)
-    except RuntimeError as error:
+        rule: Rule = kind(**json.loads(header["options"]))
+        rule.load_state_dict(tensors, assign=True)  # in the type in which they were saved
+    except (InputError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(
             f"expected the weights of the rule {kind.key!r} in {path}, but they do not fit its "
             "options: the file is damaged. Get it again, or meta-train it again."
@@ -115,7 +117,7 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
             f"expected a safetensors file of a learned optimiser, but {path} is damaged or of "
             "another kind. Get it again, or write one with `attractor meta train`."
         ) from error
-    if header.get("attractor") != "rule":
+    if header.get("attractor") != "rule" or not header.keys() >= HEADER:
         raise InputError(
             f"expected the file of a learned optimiser, but {path} holds something else. "
             "Write one with `attractor meta train`."

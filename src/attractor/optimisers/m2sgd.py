@@ -47,6 +47,7 @@ class M2SGD(Rule):
 
     key = "m2sgd"
     reference = "kuo2020m2sgd"
+    prunes = True
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 import torch
 from torch import Generator, Tensor, nn
 
+from attractor.cells.base import positive
 from attractor.cells.init import weights_
 from attractor.errors import InputError
 from attractor.optimisers.preprocess import preprocess
@@ -92,6 +93,8 @@ class MTL2L(Rule):
             "scale": scale,
             "p": p,
         }
+        for name in ("context_size", "hidden_size", "layers", "hyper_size"):
+            positive(type(self), name, self.options[name])
         self.context_size, self.stable, self.scale, self.p = context_size, stable, scale, p
         self.hidden_size, self.layers = hidden_size, layers
         self.lift = head(2, hidden_size, generator, bias=False)

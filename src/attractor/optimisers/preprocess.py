@@ -5,6 +5,8 @@ import math
 import torch
 from torch import Tensor
 
+from attractor.errors import InputError
+
 
 def preprocess(gradient: Tensor, p: float = 10.0) -> Tensor:
     r"""Split a gradient into magnitude and direction.
@@ -34,6 +36,8 @@ def preprocess(gradient: Tensor, p: float = 10.0) -> Tensor:
         Andrychowicz et al. (2016), Learning to learn by gradient descent by gradient descent,
         arXiv:1606.04474, appendix A; Kuo (2021), thesis, equation 3.15.
     """
+    if not p > 0:
+        raise InputError(f"expected p to be above 0, but got {p}. Try p=10.")
     small = math.exp(-p)
     # clamped first: the logarithm of a zero that `where` drops would still make a NaN gradient
     size = gradient.abs().clamp_min(small).log() / p

@@ -54,6 +54,8 @@ class Rule(nn.Module, ABC):
     """Of the saved weights; raised when old ones no longer fit."""
     needs_context: ClassVar[bool] = False
     """Whether `update` must be shown the learners' input."""
+    prunes: ClassVar[bool] = False
+    """Whether a step of minus a parameter removes it: whatever the rounding and learning rate."""
 
     size: int | None = None
     """How many coordinates the rule is made for; None if it goes on any network."""

@@ -1,0 +1,84 @@
+"""Learned rules on disk."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from attractor.errors import InputError
+from attractor.optimisers import DMSGD, LSTMOptimiser, load_rule, save_rule
+from attractor.optimisers.files import about
+
+
+def rewritten(path: Path, header: dict[str, str], **weights: torch.Tensor) -> None:
+    """The file with other things in it."""
+    with safe_open(path, "pt") as file:
+        found = file.metadata() | header
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    kept = {name: value for name, value in found.items() if value != "gone"}
+    save_file(tensors | weights, path, kept)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    save_rule(DMSGD(hidden_size=4), tmp_path / "r.safetensors", about={"tasks": ["mnist"]})
+    return tmp_path / "r.safetensors"
+
+
+def test_what_is_in_a_file(path: Path) -> None:
+    told = about(path)
+    assert told["kind"] == "dmsgd"
+    assert told["tasks"] == ["mnist"]
+    assert told["options"]["hidden_size"] == 4
+
+
+def test_options_of_the_cell_are_kept(tmp_path: Path) -> None:
+    save_rule(LSTMOptimiser(cell="decaynet", length=7), tmp_path / "r.safetensors")
+    loaded: Any = load_rule(tmp_path / "r.safetensors")
+    assert [cell.length for cell in loaded.stack.cells] == [7, 7]
+
+
+@pytest.mark.parametrize(
+    ("header", "text"),
+    [
+        ({"version": "2"}, "version 1 of the rule 'dmsgd' in .* but got 2. Meta-train it again"),
+        ({"kind": "dsgd"}, "known kind of learned optimiser in .* Did you mean 'dmsgd'"),
+        ({"kind": "lstm"}, "do not fit its options: the file is damaged"),
+        ({"options": json.dumps({"hidden_size": 5})}, "the file is damaged"),
+        ({"options": json.dumps({"width": 5})}, "the file is damaged"),
+        ({"options": json.dumps({"size": -5})}, "the file is damaged"),
+        ({"options": "{"}, "the file is damaged"),
+        ({"options": "gone"}, "holds something else"),
+        ({"attractor": "model"}, "holds something else"),
+    ],
+)
+def test_other_contents(path: Path, header: dict[str, str], text: str) -> None:
+    rewritten(path, header)
+    with pytest.raises(InputError, match=text):
+        load_rule(path)
+
+
+def test_weights_that_are_not_the_rules(path: Path) -> None:
+    rewritten(path, {}, static=torch.zeros(2))
+    with pytest.raises(InputError, match="they do not fit its options"):
+        load_rule(path)
+
+
+def test_damaged_or_missing(path: Path) -> None:
+    whole = path.read_bytes()
+    for damaged in (whole[:-7], whole[:5], b"", b"\x00" * 100, whole[50:]):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="is damaged or of another kind. Get it again"):
+            load_rule(path)
+    with pytest.raises(InputError, match="there is no .*nowhere"):
+        load_rule(path.with_name("nowhere"))
+
+
+def test_a_network_is_not_a_rule(tmp_path: Path) -> None:
+    save_file(torch.nn.Linear(2, 2).state_dict(), tmp_path / "net.safetensors")
+    with pytest.raises(InputError, match="holds something else. Write one with `attractor meta"):
+        load_rule(tmp_path / "net.safetensors")
