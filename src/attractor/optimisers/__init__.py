@@ -15,4 +15,10 @@ from attractor.optimisers.mtl2l import MTL2L as MTL2L
 from attractor.optimisers.preprocess import preprocess as preprocess
 from attractor.optimisers.rule import Rule as Rule
 from attractor.optimisers.rule import State as State
+from attractor.optimisers.sparse import compact as compact
+from attractor.optimisers.sparse import dense_state_dict as dense_state_dict
+from attractor.optimisers.sparse import load_sparse as load_sparse
+from attractor.optimisers.sparse import save_sparse as save_sparse
+from attractor.optimisers.sparse import sparse_state_dict as sparse_state_dict
+from attractor.optimisers.sparse import sparsity as sparsity
 from attractor.optimisers.table import OPTIMISERS as OPTIMISERS
