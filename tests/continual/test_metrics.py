@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from attractor import InputError
-from attractor.continual.metrics import METRICS, metrics, over_seeds
+from attractor.continual.metrics import METRICS, measure, over_seeds
 
 HAND = torch.tensor(
     [
@@ -26,7 +26,7 @@ def test_a_hand_worked_stream_of_three_tasks() -> None:
         "forgetting": ((0.90 - 0.70) + (0.85 - 0.65)) / 2,
         "aia": (0.90 + (0.80 + 0.85) / 2 + (0.70 + 0.65 + 0.95) / 3) / 3,
     }
-    assert metrics(HAND) == pytest.approx(expected, abs=1e-6)
+    assert measure(HAND) == pytest.approx(expected, abs=1e-6)
 
 
 def as_printed(R: Tensor) -> dict[str, float]:
@@ -53,25 +53,25 @@ def as_printed(R: Tensor) -> dict[str, float]:
 @pytest.mark.parametrize("tasks", [2, 3, 10, 20])
 def test_random_matrices_agree_with_the_formulas(tasks: int) -> None:
     R = torch.rand(tasks + 1, tasks, generator=torch.Generator().manual_seed(tasks))
-    assert metrics(R) == pytest.approx(as_printed(R), abs=1e-6)
-    assert set(metrics(R)) == set(METRICS)
+    assert measure(R) == pytest.approx(as_printed(R), abs=1e-6)
+    assert set(measure(R)) == set(METRICS)
 
 
 def test_a_learner_that_keeps_everything() -> None:
     R = torch.tensor([[0.1, 0.1], [0.9, 0.1], [0.9, 0.9]])
-    found = metrics(R)
+    found = measure(R)
     assert found["bwt"] == found["forgetting"] == found["fwt"] == 0
     assert found["acc"] == found["fa1"] == pytest.approx(0.9)
 
 
 def test_forgetting_counts_from_the_best_and_backward_transfer_from_the_first() -> None:
     R = torch.tensor([[0.1, 0.1, 0.1], [0.5, 0.1, 0.1], [0.7, 0.6, 0.1], [0.6, 0.6, 0.6]])
-    assert metrics(R)["forgetting"] == pytest.approx(0.05)
-    assert metrics(R)["bwt"] == pytest.approx(0.05)
+    assert measure(R)["forgetting"] == pytest.approx(0.05)
+    assert measure(R)["bwt"] == pytest.approx(0.05)
 
 
 def test_one_task_has_nothing_to_forget() -> None:
-    assert set(metrics(torch.rand(2, 1))) == {"acc", "aia", "fa1"}
+    assert set(measure(torch.rand(2, 1))) == {"acc", "aia", "fa1"}
     with pytest.raises(InputError, match=r"n of at least 2.*got \(2, 1\)"):
         METRICS["bwt"](torch.rand(2, 1))
 

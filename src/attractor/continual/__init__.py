@@ -1,1 +1,31 @@
 """Continual learning: strategies, the learner and what it kept."""
+
+from attractor.continual.agem import AGEM as AGEM
+from attractor.continual.base import Loss as Loss
+from attractor.continual.base import Strategy as Strategy
+from attractor.continual.base import answer as answer
+from attractor.continual.base import combine as combine
+from attractor.continual.base import cross_entropy as cross_entropy
+from attractor.continual.er import ER as ER
+from attractor.continual.ewc import EWC as EWC
+from attractor.continual.freeze import Freeze as Freeze
+from attractor.continual.gem import GEM as GEM
+from attractor.continual.gradients import GroupGradients as GroupGradients
+from attractor.continual.hat import HAT as HAT
+from attractor.continual.joint import Joint as Joint
+from attractor.continual.learner import Learner as Learner
+from attractor.continual.learner import train as train
+from attractor.continual.masks import Masked as Masked
+from attractor.continual.masks import Wire as Wire
+from attractor.continual.metasgd_cl import MetaSGDCL as MetaSGDCL
+from attractor.continual.metrics import METRICS as METRICS
+from attractor.continual.metrics import measure as measure
+from attractor.continual.metrics import over_seeds as over_seeds
+from attractor.continual.naive import Naive as Naive
+from attractor.continual.result import Moment as Moment
+from attractor.continual.result import Result as Result
+from attractor.continual.result import accuracy as accuracy
+from attractor.continual.saving import join as join
+from attractor.continual.saving import split as split
+from attractor.continual.stable import Stable as Stable
+from attractor.continual.table import STRATEGIES as STRATEGIES

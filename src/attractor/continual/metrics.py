@@ -125,17 +125,17 @@ METRICS: dict[str, Callable[[Tensor], float]] = {
 }
 
 
-def metrics(R: Tensor) -> dict[str, float]:
+def measure(R: Tensor) -> dict[str, float]:
     """All measures that the number of tasks allows, by their short names.
 
     Example:
-        >>> list(metrics(torch.rand(3, 2)))
+        >>> list(measure(torch.rand(3, 2)))
         ['acc', 'aia', 'bwt', 'fa1', 'forgetting', 'fwt']
-        >>> list(metrics(torch.rand(2, 1)))
+        >>> list(measure(torch.rand(2, 1)))
         ['acc', 'aia', 'fa1']
     """
     single = {"acc", "aia", "fa1"} if R.shape[1] == 1 else set(METRICS)
-    return {name: measure(R) for name, measure in METRICS.items() if name in single}
+    return {name: function(R) for name, function in METRICS.items() if name in single}
 
 
 def over_seeds(matrices: Sequence[Tensor]) -> dict[str, Estimate]:
@@ -146,7 +146,7 @@ def over_seeds(matrices: Sequence[Tensor]) -> dict[str, Estimate]:
         >>> round(found["acc"].mean, 2), round(found["acc"].half_width, 2)
         (0.6, 1.27)
     """
-    each = [metrics(R) for R in matrices]
+    each = [measure(R) for R in matrices]
     return {name: estimate([one[name] for one in each]) for name in each[0]}
 
 

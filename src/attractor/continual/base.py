@@ -1,0 +1,187 @@
+"""The contract of a strategy: what it may do, and when."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
+from torch.optim import Optimizer
+
+from attractor.errors import InputError
+from attractor.tasks import IGNORE
+from attractor.tasks.streams import Experience, Samples, Stream
+
+Loss = Callable[[nn.Module, Samples], Tensor]
+"""From a model and some samples to a number to be made small."""
+
+
+def tell(model: nn.Module, inputs: Any, task: Tensor) -> Any:
+    """What a model gives; it is told the tasks of its inputs if it ``needs_task``."""
+    return model(inputs, task) if getattr(model, "needs_task", False) else model(inputs)
+
+
+def answer(model: nn.Module, batch: Samples) -> Tensor:
+    """What the model says to some samples.
+
+    Shape:
+        ``(samples, classes)``, or ``(samples, time, classes)`` for an answer at each step.
+    """
+    output = tell(model, batch.inputs, batch.task)
+    if isinstance(output, PackedSequence):
+        return pad_packed_sequence(output, batch_first=True, total_length=batch.y.shape[1])[0]
+    return output  # type: ignore[no-any-return]
+
+
+def asked(batch: Samples) -> Tensor:
+    """The right answers; nothing is asked beyond the end of a ragged sequence."""
+    if batch.y.ndim == 1 or batch.lengths is None:
+        return batch.y
+    steps = torch.arange(batch.y.shape[1], device=batch.y.device)
+    return batch.y.masked_fill(steps >= batch.lengths[:, None], IGNORE)
+
+
+def cross_entropy(model: nn.Module, batch: Samples) -> Tensor:
+    r"""The mean cross entropy, or :math:`\sum_i w_i \ell_i` if the samples have weights.
+
+    Example:
+        >>> batch = Samples(torch.zeros(2, 3), torch.tensor([0, 1]), torch.tensor([0, 0]))
+        >>> round(float(cross_entropy(lambda x: torch.zeros(2, 4), batch)), 4)  # log 4
+        1.3863
+    """
+    output, y = answer(model, batch), asked(batch)
+    if batch.weight is None:
+        return F.cross_entropy(output.flatten(0, -2), y.flatten(), ignore_index=IGNORE)
+    each = F.cross_entropy(
+        output.flatten(0, -2), y.flatten(), ignore_index=IGNORE, reduction="none"
+    )
+    if y.ndim > 1:
+        each = each.view_as(y).sum(1) / (y != IGNORE).sum(1).clamp(min=1)
+    return each @ batch.weight
+
+
+class Strategy:
+    """A way to learn one task after the other. Every method may be left as it is.
+
+    The one training loop, or your own, calls them in this order::
+
+        model = strategy.start(model, stream, generator=g)
+        for task in stream:
+            strategy.start_task(model, task, optimiser, updates)
+            for batch in ...:
+                optimiser.zero_grad()
+                strategy.loss(model, batch).backward()
+                strategy.after_backward(model)
+                strategy.step(model, optimiser)
+            strategy.end_task(model, task)
+
+    A constructor takes settings only; `start` makes the state, so that a strategy can be used
+    again.
+    """
+
+    reference: ClassVar[str]
+    """Key of the paper in ``references.bib``."""
+
+    def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
+        """Before the first task: make memories, and wrap the model if need be."""
+        return model
+
+    def start_task(
+        self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int
+    ) -> None:
+        """Before the first of a task's updates."""
+
+    def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
+        """What to make small, given a batch of the task and the loss on samples."""
+        return base(model, batch)
+
+    def after_backward(self, model: nn.Module) -> None:
+        """Change the gradients."""
+
+    def step(self, model: nn.Module, optimiser: Optimizer) -> None:
+        """Change the parameters."""
+        optimiser.step()
+
+    def end_task(self, model: nn.Module, task: Experience) -> None:
+        """After the last of a task's updates."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tensors, plain values, and dictionaries and lists of them: all that the tasks left."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where another strategy with the same settings was; `start` comes first."""
+        if state:
+            raise InputError(
+                f"expected no state for {type(self).__name__}, but got {', '.join(state)}. "
+                "Resume with the strategy that was saved."
+            )
+
+
+class Combined(Strategy):
+    """Several strategies at once; each loss is the base of the one before it.
+
+    Args:
+        strategies: in the order in which they change gradients.
+
+    Example:
+        >>> from attractor.continual import ER, Stable, combine
+        >>> both = combine(ER(), Stable())
+        >>> [type(one).__name__ for one in both.strategies]
+        ['ER', 'Stable']
+    """
+
+    def __init__(self, strategies: Sequence[Strategy]) -> None:
+        self.strategies = list(strategies)
+        steps = [one for one in strategies if type(one).step is not Strategy.step]
+        if len(steps) > 1:
+            names = " and ".join(type(one).__name__ for one in steps)
+            raise InputError(
+                f"expected at most one strategy that makes the step itself, but got {names}. "
+                "Leave one of them out."
+            )
+        self._steps = steps[0].step if steps else super().step
+
+    def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
+        for one in self.strategies:
+            model = one.start(model, stream, generator=generator)
+        return model
+
+    def start_task(
+        self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int
+    ) -> None:
+        for one in self.strategies:
+            one.start_task(model, task, optimiser, updates)
+
+    def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
+        for one in reversed(self.strategies):
+            base = _on(one, base)
+        return base(model, batch)
+
+    def after_backward(self, model: nn.Module) -> None:
+        for one in self.strategies:
+            one.after_backward(model)
+
+    def step(self, model: nn.Module, optimiser: Optimizer) -> None:
+        self._steps(model, optimiser)
+
+    def end_task(self, model: nn.Module, task: Experience) -> None:
+        for one in self.strategies:
+            one.end_task(model, task)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {str(place): one.state_dict() for place, one in enumerate(self.strategies)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for place, one in enumerate(self.strategies):
+            one.load_state_dict(state[str(place)])
+
+
+def _on(strategy: Strategy, base: Loss) -> Loss:
+    return lambda model, batch: strategy.loss(model, batch, base)
+
+
+def combine(*strategies: Strategy) -> Strategy:
+    """One strategy out of several, such as ``combine(ER(), Stable())``."""
+    return strategies[0] if len(strategies) == 1 else Combined(strategies)

@@ -1,0 +1,60 @@
+"""All parameters of a model as one vector."""
+
+import torch
+from torch import Tensor, nn
+
+
+class Flat:
+    """The parameters of a model in their order, frozen ones too, as one vector.
+
+    Args:
+        model: whose parameters; they stay where they are.
+
+    Example:
+        >>> model = torch.nn.Linear(2, 1)
+        >>> flat = Flat(model)
+        >>> model(torch.ones(1, 2)).backward()
+        >>> flat.gradient()
+        tensor([1., 1., 1.])
+        >>> flat.set_gradient(torch.tensor([1.0, 2.0, 3.0]))
+        >>> model.bias.grad
+        tensor([3.])
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.parameters = list(model.parameters())
+        self.sizes = [p.numel() for p in self.parameters]
+
+    def values(self) -> Tensor:
+        """A copy of the parameters."""
+        return torch.cat([p.detach().reshape(-1) for p in self.parameters])
+
+    def gradient(self) -> Tensor:
+        """A copy of the gradients; zero where there is none."""
+        return torch.cat(
+            [
+                p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1)
+                for p in self.parameters
+            ]
+        )
+
+    def set_gradient(self, gradient: Tensor) -> None:
+        """Let the parameters that are not frozen have these gradients, which are not copied."""
+        parts = torch.split(gradient, self.sizes)
+        for p, part in zip(self.parameters, parts, strict=True):
+            if p.requires_grad:
+                p.grad = part.view_as(p)
+
+    @torch.no_grad()
+    def add(self, change: Tensor) -> None:
+        """Change the parameters that are not frozen."""
+        parts = torch.split(change, self.sizes)
+        for p, part in zip(self.parameters, parts, strict=True):
+            if p.requires_grad:
+                p.add_(part.view_as(p))
+
+    def named(self, vector: Tensor, model: nn.Module) -> dict[str, Tensor]:
+        """Such a vector, parameter by parameter."""
+        parts = torch.split(vector, self.sizes)
+        names = zip(model.named_parameters(), parts, strict=True)
+        return {name: part.view_as(p) for (name, p), part in names}

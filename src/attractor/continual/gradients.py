@@ -1,0 +1,227 @@
+r"""Gradients of many tasks or samples at once.
+
+In a network whose parameters are those of linear layers, the gradient of a sample's loss in a layer
+is :math:`\delta_i h_i^\top`: of what the layer put out and what it read. One pass forwards and one
+backwards, down to the :math:`\delta` and no further, then give the gradient of every group of
+samples (:math:`\sum_{i \in u} \delta_i h_i^\top`) or the mean square of every sample's. Other
+networks take a pass per group or per sample.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from attractor.continual.base import Loss
+from attractor.continual.flat import Flat
+from attractor.tasks.streams import Samples
+
+
+class GroupGradients:
+    """Gradients of a model's loss, one for each group of samples or each sample.
+
+    Args:
+        model: any network; fast if all its parameters are in ``nn.Linear`` layers that read
+            vectors, each once. The first time, the fast way is held against autograd, and left if
+            they differ.
+
+    Example:
+        >>> from attractor.continual.base import cross_entropy
+        >>> model = nn.Linear(3, 2)
+        >>> x, y = torch.randn(4, 3), torch.tensor([0, 1, 0, 1])
+        >>> batch = Samples(x, y, torch.zeros(4))
+        >>> GroupGradients(model).of_groups(batch, [2, 2], cross_entropy).shape
+        torch.Size([2, 8])
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self.flat = Flat(model)
+        self._layers = _linear_layers(model)
+        self._verified = False
+
+    def of_groups(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Tensor:
+        """The gradient of each group's mean loss.
+
+        Args:
+            batch: all samples, group after group.
+            sizes: how many samples each group has.
+            base: the loss.
+
+        Shape:
+            ``(groups, parameters)``.
+        """
+        batch = weighted(batch, [1 / size for size in sizes for _ in range(size)])
+        if self._layers is not None and not self._verified:
+            self._verify(batch, sizes, base)
+        if self._layers is None:
+            return self._one_by_one(batch, sizes, base)
+        return self._at_once(batch, sizes, base)
+
+    def squares(self, batch: Samples, base: Loss) -> Tensor:
+        """The mean over samples of the squared gradient of each one's loss.
+
+        Shape:
+            ``(parameters,)``.
+        """
+        batch = weighted(batch, [1.0] * len(batch))
+        if self._layers is not None and not self._verified:
+            self._verify(batch, [1] * len(batch), base)
+        if self._layers is None:
+            total = torch.zeros_like(self.flat.values())
+            for row in range(len(batch)):
+                total += self._one_by_one(batch[row : row + 1], [1], base)[0] ** 2
+            return total / len(batch)
+        reads, deltas = self._record(batch, base)
+        squares = [None if d is None else d.square() for d in deltas]
+        return self._rows([h.square() for h in reads], squares, [len(batch)])[0] / len(batch)
+
+    def _at_once(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Tensor:
+        return self._rows(*self._record(batch, base), sizes)
+
+    def _record(self, batch: Samples, base: Loss) -> tuple[list[Tensor], list[Tensor | None]]:
+        assert self._layers is not None
+        with _Recorded(self._layers) as record:
+            loss = base(self.model, batch)
+        return record.reads(), record.deltas(loss)
+
+    def _rows(
+        self, reads: Sequence[Tensor], deltas: Sequence[Tensor | None], sizes: Sequence[int]
+    ) -> Tensor:
+        """Each group's sum of products, written where the layer is in the vector of parameters."""
+        rows = reads[0].new_empty(len(sizes), sum(self.flat.sizes))
+        for h, delta, (weight, bias) in zip(reads, deltas, self._places(), strict=True):
+            if delta is None:
+                rows[:, weight] = 0
+                rows[:, bias] = 0
+                continue
+            rows[:, weight] = products(delta, h, sizes).flatten(1)
+            if bias.start < bias.stop:
+                ones = h.new_ones(len(h), 1)
+                rows[:, bias] = products(delta, ones, sizes).flatten(1)
+        return rows
+
+    def _one_by_one(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Tensor:
+        wanted = [p for p in self.flat.parameters if p.requires_grad]
+        rows = []
+        for span in pairwise(accumulate(sizes, initial=0)):
+            found = iter(
+                torch.autograd.grad(
+                    base(self.model, batch[slice(*span)]), wanted, materialize_grads=True
+                )
+            )
+            rows.append(
+                torch.cat(
+                    [
+                        (next(found) if p.requires_grad else torch.zeros_like(p)).reshape(-1)
+                        for p in self.flat.parameters
+                    ]
+                )
+            )
+        return torch.stack(rows) if rows else self.flat.values().new_zeros(0, sum(self.flat.sizes))
+
+    def _places(self) -> list[tuple[slice, slice]]:
+        """Where the weight and the bias of each layer are in the vector of parameters."""
+        ends = accumulate(self.flat.sizes, initial=0)
+        spans = [slice(*span) for span in pairwise(ends)]
+        place = dict(zip(map(id, self.flat.parameters), spans, strict=True))
+        assert self._layers is not None
+        return [
+            (place[id(layer.weight)], place.get(id(layer.bias), slice(0, 0)))
+            for layer in self._layers
+        ]
+
+    def _verify(self, batch: Samples, sizes: Sequence[int], base: Loss) -> None:
+        """Leave the fast way if the model uses a layer's weights elsewhere too, or twice."""
+        self._verified = True
+        state = torch.get_rng_state()  # for the same dropout in both
+        try:
+            fast = self._at_once(batch, sizes, base).sum(0)
+        except _UnusualError:
+            self._layers = None
+            return
+        finally:
+            torch.set_rng_state(state)
+        slow = self._one_by_one(batch, [len(batch)], base)[0]
+        torch.set_rng_state(state)
+        scale = float(slow.abs().max())
+        if not torch.allclose(fast, slow, rtol=1e-3, atol=1e-4 * scale):
+            self._layers = None
+
+
+def products(delta: Tensor, h: Tensor, sizes: Sequence[int]) -> Tensor:
+    r"""Of each group of rows, :math:`\sum_i \delta_i h_i^\top`.
+
+    Shape:
+        delta ``(samples, outputs)``, h ``(samples, inputs)``; ``(groups, outputs, inputs)``.
+
+    Example:
+        >>> products(torch.ones(3, 1), torch.tensor([[1.0], [2.0], [4.0]]), [1, 2]).flatten()
+        tensor([1., 6.])
+    """
+    if len(set(sizes)) == 1:
+        groups = (len(sizes), sizes[0], -1)
+        return torch.bmm(delta.reshape(groups).transpose(1, 2), h.reshape(groups))
+    pairs = zip(torch.split(delta, list(sizes)), torch.split(h, list(sizes)), strict=True)
+    return torch.stack([d.T @ x for d, x in pairs])
+
+
+def weighted(batch: Samples, weights: Sequence[float]) -> Samples:
+    """The samples with these shares in the loss."""
+    weight = torch.tensor(weights, device=batch.x.device)
+    return Samples(batch.x, batch.y, batch.task, batch.lengths, weight)
+
+
+class _UnusualError(Exception):
+    """A layer was not used once, on vectors."""
+
+
+class _Recorded:
+    """Linear layers that note what they read and put out while this is open."""
+
+    def __init__(self, layers: Sequence[nn.Linear]) -> None:
+        self.layers = layers
+        self._found: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def __enter__(self) -> "_Recorded":
+        self._hooks = [layer.register_forward_hook(self._note) for layer in self.layers]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def _note(self, layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        if id(layer) in self._found or inputs[0].ndim != 2:
+            raise _UnusualError
+        self._found[id(layer)] = (inputs[0].detach(), output)
+
+    def reads(self) -> list[Tensor]:
+        """What each layer read."""
+        if len(self._found) != len(self.layers):
+            raise _UnusualError
+        return [self._found[id(layer)][0] for layer in self.layers]
+
+    def deltas(self, loss: Tensor) -> list[Tensor | None]:
+        """The gradient of the loss in each layer's output, if the layer is trained."""
+        trained = [layer for layer in self.layers if layer.weight.requires_grad]
+        wanted = [self._found[id(layer)][1] for layer in trained]
+        found = torch.autograd.grad(loss, wanted, materialize_grads=True) if wanted else ()
+        of = dict(zip(map(id, trained), found, strict=True))
+        return [of.get(id(layer)) for layer in self.layers]
+
+
+def _linear_layers(model: nn.Module) -> list[nn.Linear] | None:
+    """The layers that hold all of a model's parameters, if they are linear and mix no samples."""
+    layers = [one for one in model.modules() if type(one) is nn.Linear]
+    held = [p for layer in layers for p in layer.parameters()]
+    every = list(model.parameters())
+    plain = all(
+        layer.bias is None or layer.bias.requires_grad == layer.weight.requires_grad
+        for layer in layers
+    )
+    mixing = any(isinstance(one, _BatchNorm) for one in model.modules())
+    distinct = len({id(p) for p in held}) == len(held) == len(every)
+    return layers if plain and distinct and not mixing and every else None

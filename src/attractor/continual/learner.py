@@ -1,0 +1,248 @@
+"""One network, one stream, one strategy: the only training loop of continual learning."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Optimizer
+
+from attractor.continual.base import Loss, Strategy, answer, cross_entropy
+from attractor.continual.naive import Naive
+from attractor.continual.result import Moment, Result, accuracies
+from attractor.continual.saving import join, split
+from attractor.errors import InputError
+from attractor.tasks.options import whole
+from attractor.tasks.streams import Batches, Experience, Samples, Stream
+
+MakeOptimiser = Callable[[Iterable[nn.Parameter]], Optimizer]
+"""From parameters to an optimiser."""
+
+PLAIN: MakeOptimiser = partial(SGD, lr=0.01)
+"""The optimiser of the thesis."""
+
+
+class Learner:
+    """A network on its way through a stream, advanced one update at a time.
+
+    It owns all that changes: the model, the optimiser, what the strategy remembers, the position in
+    the stream and in the data, and the accuracies so far. `state_dict` holds the lot, and a learner
+    made from the same arguments goes on from there bit by bit.
+
+    Args:
+        model: the network; samples come first in what it is given, so recurrent networks need
+            ``batch_first=True``.
+        stream: the tasks.
+        strategy: how to learn them; ``None`` means one after the other (`Naive`).
+        optimiser: from parameters to an optimiser, which lives through all tasks.
+        batch_size: samples in a batch.
+        epochs: how often the data of a task are gone through.
+        iterations: updates of each task instead of epochs.
+        seed: decides the batches and all that the strategy draws; also of torch's default
+            generator, from which dropout draws.
+        evaluate_every: updates between points of the learning curve; ``None`` measures only at the
+            end of each task.
+        loss: on samples; the strategy builds on it.
+
+    Example:
+        >>> from attractor.models import MLP
+        >>> from attractor.tasks.streams import permuted_images
+        >>> g = torch.Generator().manual_seed(0)
+        >>> stream = permuted_images(dataset="digits", tasks=2, generator=g)
+        >>> learner = Learner(MLP([64, 32, 10], generator=g), stream, iterations=50)
+        >>> while not learner.done:
+        ...     loss = learner.step()
+        >>> learner.result().matrix.shape
+        torch.Size([3, 2])
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        stream: Stream,
+        strategy: Strategy | None = None,
+        *,
+        optimiser: MakeOptimiser = PLAIN,
+        batch_size: int = 10,
+        epochs: int = 1,
+        iterations: int | None = None,
+        seed: int = 0,
+        evaluate_every: int | None = None,
+        loss: Loss = cross_entropy,
+    ) -> None:
+        self.batch_size = whole("batch_size", batch_size, 1)
+        self.epochs = whole("epochs", epochs, 1)
+        self.iterations = None if iterations is None else whole("iterations", iterations, 1)
+        if evaluate_every is not None:
+            whole("evaluate_every", evaluate_every, 1)
+        self.evaluate_every, self.base = evaluate_every, loss
+        self.stream = stream
+        self.strategy = strategy if strategy is not None else Naive()
+        self._generator = torch.Generator().manual_seed(seed)
+        draws = torch.randint(2**62, (), generator=self._generator)
+        torch.manual_seed(seed)
+        self.model = self.strategy.start(
+            model, stream, generator=torch.Generator().manual_seed(int(draws))
+        )
+        check(self.model, stream)
+        self.optimiser = optimiser(self.model.parameters())
+        self.task = self.update = 0
+        self._batches: Batches | None = None
+        self.curve: list[Moment] = []
+        self.matrix = torch.full((len(stream) + 1, len(stream)), torch.nan, dtype=torch.float64)
+        self.matrix[0] = accuracies(self.model, stream)
+
+    @property
+    def done(self) -> bool:
+        """Whether the last task is learnt."""
+        return self.task == len(self.stream)
+
+    @property
+    def updates(self) -> int:
+        """How many updates the present task takes."""
+        if self.iterations is not None:
+            return self.iterations
+        return -(-self.epochs * len(self.stream[self.task].train.y) // self.batch_size)
+
+    def step(self) -> Tensor:
+        """Make one update, and all that comes before and after a task; the loss on the batch."""
+        task = self.stream[self.task]
+        if self._batches is None:
+            self.strategy.start_task(self.model, task, self.optimiser, self.updates)
+            self._batches, self._until = self._new_batches(task), self.updates
+        self.optimiser.zero_grad()
+        loss = self.strategy.loss(self.model, self._batches.draw(), self.base)
+        torch.autograd.backward(loss)
+        self.strategy.after_backward(self.model)
+        self.strategy.step(self.model, self.optimiser)
+        self.update += 1
+        if self.evaluate_every is not None and self.update % self.evaluate_every == 0:
+            now = tuple(accuracies(self.model, self.stream).tolist())
+            self.curve.append(Moment(self.task, self.update, now))
+        if self.update == self._until:
+            self.strategy.end_task(self.model, task)
+            self.matrix[self.task + 1] = accuracies(self.model, self.stream)
+            self.task, self.update, self._batches = self.task + 1, 0, None
+        return loss.detach()
+
+    def result(self) -> Result:
+        """What it was able to do; the rows of tasks that are still to come are NaN."""
+        names = [task.name for task in self.stream]
+        return Result(self.matrix.clone(), names, self.model, tuple(self.curve))
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that changes, as tensors, plain values, and dictionaries and lists of them."""
+        state = {
+            "stream": self.stream.fingerprint(),
+            "task": self.task,
+            "update": self.update,
+            "batches": None if self._batches is None else self._batches.state_dict(),
+            "generator": self._generator.get_state(),
+            "random": torch.get_rng_state(),
+            "matrix": self.matrix,
+            "curve": [[one.task, one.update, *one.accuracies] for one in self.curve],
+            "model": dict(self.model.state_dict()),
+            "optimiser": _pack(self.optimiser),
+            "strategy": self.strategy.state_dict(),
+        }
+        tensors, rest = split(state)
+        copies: dict[str, Any] = join({path: t.clone() for path, t in tensors.items()}, rest)
+        return copies
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where a learner with the same arguments was."""
+        if state["stream"] != self.stream.fingerprint():
+            raise InputError(
+                f"expected the state of a learner of the stream {self.stream.name!r}, but it is of "
+                "another one. Make the stream with the options and the seed that it had."
+            )
+        self.model.load_state_dict(state["model"])
+        self.strategy.load_state_dict(state["strategy"])
+        _unpack(self.optimiser, state["optimiser"])
+        self.task, self.update = state["task"], state["update"]
+        self.matrix = state["matrix"].clone()
+        self.curve = [Moment(task, update, tuple(a)) for task, update, *a in state["curve"]]
+        self._generator.set_state(state["generator"])
+        self._batches = None
+        if state["batches"] is not None:
+            self._batches = self._new_batches(self.stream[self.task])
+            self._batches.load_state_dict(state["batches"])
+            self._until = self.updates
+        torch.set_rng_state(state["random"])
+
+    def _new_batches(self, task: Experience) -> Batches:
+        device = next(self.model.parameters()).device
+        elsewhere = device if device != task.train.x.device else None
+        return Batches(task, self.batch_size, generator=self._generator, device=elsewhere)
+
+
+def _pack(optimiser: Optimizer) -> dict[str, Any]:
+    state = optimiser.state_dict()
+    each = {str(place): entries for place, entries in state["state"].items()}
+    return {"state": each, "param_groups": state["param_groups"]}
+
+
+def _unpack(optimiser: Optimizer, state: dict[str, Any]) -> None:
+    each = {int(place): entries for place, entries in state["state"].items()}
+    optimiser.load_state_dict({"state": each, "param_groups": state["param_groups"]})
+
+
+def train(
+    model: nn.Module, stream: Stream, strategy: Strategy | None = None, **options: Any
+) -> Result:
+    """Learn a stream from its first task to its last.
+
+    Args:
+        model: the network.
+        stream: the tasks.
+        strategy: how to learn them.
+        options: as for `Learner`: optimiser, batch_size, epochs, iterations, seed and so on.
+
+    Example:
+        >>> from attractor.continual import ER
+        >>> from attractor.models import MLP
+        >>> from attractor.tasks.streams import permuted_images
+        >>> g = torch.Generator().manual_seed(0)
+        >>> stream = permuted_images(dataset="digits", tasks=2, generator=g)
+        >>> result = train(MLP([64, 32, 10], generator=g), stream, ER(), iterations=50)
+        >>> result.names
+        ['permutation 1', 'permutation 2']
+    """
+    learner = Learner(model, stream, strategy, **options)
+    while not learner.done:
+        learner.step()
+    return learner.result()
+
+
+def check(model: nn.Module, stream: Stream) -> None:
+    """Refuse a model that cannot learn a stream, before anything is lost."""
+    if getattr(model, "needs_task", False) and not stream.identity:
+        raise InputError(
+            f"expected a stream that tells the task, which {type(model).__name__} needs to know, "
+            f"but {stream.name!r} does not. Try dataclasses.replace(stream, identity=True)."
+        )
+    some = stream[0].test_samples[:2]
+    device = next(model.parameters()).device
+    training = model.training
+    model.eval()
+    with torch.inference_mode():
+        outputs = _answer(model, some.map(lambda t: t.to(device)), stream).shape[-1]
+    model.train(training)
+    if outputs < stream.outputs:
+        raise InputError(
+            f"expected a model with an output for each of the {stream.outputs} classes of the "
+            f"stream {stream.name!r}, but it has {outputs}. Widen its last layer, or relabel the "
+            "classes of each task."
+        )
+
+
+def _answer(model: nn.Module, some: Samples, stream: Stream) -> Tensor:
+    try:
+        return answer(model, some)
+    except (RuntimeError, ValueError) as error:
+        raise InputError(
+            f"expected a model that takes inputs of shape {tuple(some.x.shape)} from the stream "
+            f"{stream.name!r}, but it says: {error}. Samples come first; recurrent networks need "
+            "batch_first=True."
+        ) from error

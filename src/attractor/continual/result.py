@@ -1,0 +1,87 @@
+"""What a continual learner was able to do, and when."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from attractor.continual.base import answer, asked
+from attractor.continual.metrics import measure
+from attractor.tasks import IGNORE
+from attractor.tasks.streams import Experience, Stream
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The accuracies on all tasks at one moment: after so many updates of a task."""
+
+    task: int
+    update: int
+    accuracies: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A learnt stream.
+
+    Args:
+        matrix: the accuracies on all tasks, first of the untrained network, then after each task.
+        names: of the tasks.
+        model: as the last task left it.
+        curve: accuracies during the tasks, if they were asked for.
+
+    Shape:
+        matrix ``(tasks + 1, tasks)``.
+
+    Example:
+        >>> result = Result(torch.tensor([[0.1, 0.2], [0.9, 0.3], [0.7, 0.8]]), ["a", "b"], None)
+        >>> result.metrics["acc"]
+        0.75
+    """
+
+    matrix: Tensor
+    names: Sequence[str]
+    model: nn.Module
+    curve: Sequence[Moment] = field(default=())
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """All measures by their short names: see `attractor.continual.metrics`."""
+        return measure(self.matrix)
+
+    def __repr__(self) -> str:
+        numbers = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items())
+        return f"Result of {len(self.names)} tasks: {numbers}"
+
+
+def accuracy(model: nn.Module, task: Experience, *, batch_size: int = 1000) -> float:
+    """The share of a task's test samples, or of the steps asked, that the model gets right.
+
+    Example:
+        >>> from attractor.tasks.streams import Data
+        >>> data = Data(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0]))
+        >>> accuracy(torch.nn.Identity(), Experience("half", 0, data, data, (0,)))
+        0.5
+    """
+    right = asks = 0
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    training = model.training
+    model.eval()
+    with torch.inference_mode():
+        for held in task.held_out(batch_size):
+            batch = held if held.x.device == device else held.map(lambda t: t.to(device))
+            y = asked(batch)
+            right += int(((answer(model, batch).argmax(-1) == y) & (y != IGNORE)).sum())
+            asks += int((y != IGNORE).sum())
+    model.train(training)
+    return right / asks
+
+
+def accuracies(model: nn.Module, stream: Stream) -> Tensor:
+    """The accuracy on every task of a stream.
+
+    Shape:
+        ``(tasks,)``.
+    """
+    return torch.tensor([accuracy(model, task) for task in stream], dtype=torch.float64)

@@ -1,0 +1,258 @@
+"""What every strategy of the table promises."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from attractor import InputError
+from attractor.continual import STRATEGIES, Learner, Strategy, join, split, train
+from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier, SequenceTagger
+from attractor.references import bibtex
+from attractor.tasks.streams import (
+    Batches,
+    Data,
+    Experience,
+    Stream,
+    own_heads,
+    permuted_images,
+    permuted_sequences,
+    split_images,
+)
+
+strategies = pytest.mark.parametrize("name", sorted(STRATEGIES))
+SMALL: dict[str, dict[str, Any]] = {
+    "agem": {"per_class": 3, "reference_batch": 20},
+    "er": {"size": 20, "replay": 5},
+    "ewc": {"samples": 50},
+    "gem": {"size": 20},
+    "hat": {"strength": 0.1},
+    "metasgd_cl": {"size": 20, "replay": 5},
+}
+OWN_RATES = {"metasgd_cl"}
+"""Strategies that do not use the optimiser."""
+
+
+def made(name: str) -> Strategy:
+    return STRATEGIES[name](**SMALL.get(name, {}))
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def digits(tasks: int = 3, *, identity: bool = True) -> Stream:
+    stream = permuted_images(dataset="digits", tasks=tasks, generator=seeded())
+    return replace(stream, identity=identity)
+
+
+def mlp(outputs: int = 10) -> MLP:
+    return MLP([64, 24, 24, outputs], init="xavier", generator=seeded())
+
+
+def parameters(model: nn.Module) -> Tensor:
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+@strategies
+def test_it_learns(name: str) -> None:
+    faster = partial(torch.optim.SGD, lr=0.05)
+    result = train(mlp(), digits(), made(name), iterations=150, optimiser=faster)
+    assert result.matrix.shape == (4, 3)
+    assert torch.isfinite(result.matrix).all()
+    assert result.matrix[1, 0] > 0.4  # of ten classes
+    assert result.metrics["acc"] > 0.3
+
+
+@strategies
+@pytest.mark.parametrize("network", [HCN, ResMLP])
+def test_it_takes_other_networks(name: str, network: Callable[..., nn.Module]) -> None:
+    model = network([64, 16, 16, 10], generator=seeded())
+    result = train(model, digits(2), made(name), iterations=20)
+    assert torch.isfinite(result.matrix).all()
+
+
+def recurrent(name: str, stream: Stream, model: nn.Module) -> None:
+    if name == "hat":
+        with pytest.raises(InputError, match="SequenceClassifier|SequenceTagger"):
+            train(model, stream, made(name), iterations=3)
+        return
+    result = train(model, stream, made(name), iterations=3)
+    assert torch.isfinite(result.matrix).all()
+    assert torch.isfinite(parameters(result.model)).all()
+
+
+@strategies
+def test_it_takes_recurrent_networks(name: str) -> None:
+    stream = permuted_sequences(tasks=2, generator=seeded())
+    model = SequenceClassifier("gru", 1, 6, 10, batch_first=True, generator=seeded())
+    recurrent(name, replace(stream, identity=True), model)
+
+
+def ragged(answers: str) -> Stream:
+    """Sequences of 3 to 6 steps; of another greatest length in each task."""
+    tasks = []
+    for place in range(2):
+        longest = 5 + place
+        lengths = torch.randint(3, longest + 1, (30,), generator=seeded(place))
+        x = torch.randn(30, longest, 2, generator=seeded(place))
+        size = (30,) if answers == "once" else (30, longest)
+        y = torch.randint(3, size, generator=seeded(place))
+        data = Data(x, y, lengths)
+        tasks.append(Experience(f"ragged {place}", place, data, data, (0, 1, 2)))
+    return Stream("ragged", tasks, identity=True)
+
+
+@strategies
+def test_it_takes_packed_sequences(name: str) -> None:
+    model = SequenceClassifier("lstm", 2, 5, 3, batch_first=True, generator=seeded())
+    recurrent(name, ragged("once"), model)
+
+
+@strategies
+def test_it_takes_answers_at_each_step(name: str) -> None:
+    model = SequenceTagger("gru", 2, 5, 3, batch_first=True, generator=seeded())
+    recurrent(name, ragged("each step"), model)
+
+
+@strategies
+def test_it_takes_a_head_per_task(name: str) -> None:
+    stream = own_heads(split_images(dataset="digits", size=5, relabel=True))
+    assert stream.outputs == 10
+    model = MultiHead(mlp(), [task.classes for task in stream])
+    faster = partial(torch.optim.SGD, lr=0.05)
+    result = train(model, stream, made(name), iterations=150, optimiser=faster)
+    assert torch.isfinite(parameters(result.model)).all()
+    learnt = (
+        result.matrix[-1, :1] if name == "freeze" else result.matrix[-1]
+    )  # its heads freeze too
+    assert learnt.min() > 0.4  # of five classes each
+
+
+@strategies
+def test_it_can_do_without_the_task_unless_it_says_so(name: str) -> None:
+    stream = digits(2, identity=False)
+    if name == "hat":
+        with pytest.raises(InputError, match="HAT expects to be told the task"):
+            train(mlp(), stream, made(name), iterations=5)
+    else:
+        train(mlp(), stream, made(name), iterations=5)
+
+
+@strategies
+def test_the_first_task_is_learnt_as_by_naive(name: str) -> None:
+    if name == "hat":
+        pytest.skip("masks are learnt from the first task on")
+    models = []
+    for kind in ("naive", name):
+        learner = Learner(mlp(), digits(2), made(kind), iterations=20, seed=3)
+        for _ in range(19):
+            learner.step()
+        models.append(parameters(learner.model))
+    if name in OWN_RATES:
+        assert not torch.equal(*models)
+    else:
+        assert torch.equal(*models)
+
+
+@strategies
+def test_it_can_be_used_again(name: str) -> None:
+    strategy = made(name)
+    one, other = (train(mlp(), digits(2), strategy, iterations=15) for _ in range(2))
+    assert torch.equal(parameters(one.model), parameters(other.model))
+
+
+@strategies
+def test_the_seed_decides(name: str) -> None:
+    one, same, other = (
+        train(mlp(), digits(2), made(name), iterations=10, seed=seed) for seed in (0, 0, 1)
+    )
+    assert torch.equal(parameters(one.model), parameters(same.model))
+    assert not torch.equal(parameters(one.model), parameters(other.model))
+
+
+@strategies
+def test_the_hooks_in_ones_own_loop_do_the_same(name: str) -> None:
+    stream = digits(2)
+    expected = train(mlp(), stream, made(name), iterations=15, seed=0)
+
+    data = seeded(0)
+    draws = int(torch.randint(2**62, (), generator=data))
+    torch.manual_seed(0)
+    strategy = made(name)
+    model = strategy.start(mlp(), stream, generator=seeded(draws))
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
+    for task in stream:
+        strategy.start_task(model, task, optimiser, 15)
+        batches = Batches(task, 10, generator=data)
+        for _ in range(15):
+            optimiser.zero_grad()
+            strategy.loss(model, batches.draw()).backward()  # type: ignore[no-untyped-call]
+            strategy.after_backward(model)
+            strategy.step(model, optimiser)
+        strategy.end_task(model, task)
+    assert torch.equal(parameters(model), parameters(expected.model))
+
+
+def through_a_file(state: dict[str, Any]) -> Any:
+    """What safetensors and JSON make of a state."""
+    tensors, rest = split(state)
+    stored = save({name: t.contiguous() for name, t in tensors.items()})
+    return join(load(stored), json.loads(json.dumps(rest)))
+
+
+@strategies
+@pytest.mark.parametrize("after", [0, 1, 7, 20, 27, 40])
+def test_a_learner_goes_on_bit_by_bit(name: str, after: int) -> None:
+    def learner(seed: int) -> Learner:
+        return Learner(
+            MLP([64, 12, 12, 10], dropout=0.2, init="xavier", generator=seeded(seed)),
+            digits(3),
+            made(name),
+            optimiser=lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.5),
+            iterations=20,
+            evaluate_every=8,
+            seed=seed,
+        )
+
+    one = learner(0)
+    for _ in range(after):
+        one.step()
+    state = through_a_file(one.state_dict())
+    losses = []
+    while not one.done:
+        losses.append(one.step())
+    other = learner(1)
+    for _ in range(3):
+        other.step()
+    other.load_state_dict(state)
+    for loss in losses:
+        assert torch.equal(other.step(), loss)
+    assert other.done
+    assert torch.equal(parameters(other.model), parameters(one.model))
+    assert torch.equal(other.result().matrix, one.result().matrix)
+    assert other.result().curve == one.result().curve
+
+
+@strategies
+def test_a_state_is_not_changed_by_going_on(name: str) -> None:
+    learner = Learner(mlp(), digits(2), made(name), iterations=8)
+    for _ in range(10):
+        learner.step()
+    state = learner.state_dict()
+    before = {path: t.clone() for path, t in split(state)[0].items()}
+    for _ in range(6):
+        learner.step()
+    for path, tensor in split(state)[0].items():
+        assert torch.equal(tensor.nan_to_num(), before[path].nan_to_num()), path
+
+
+@strategies
+def test_it_names_its_paper(name: str) -> None:
+    assert bibtex(STRATEGIES[name].reference)  # type: ignore[attr-defined]
