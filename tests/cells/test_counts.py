@@ -1,5 +1,6 @@
 """Parameters of the cells, against the equations and against what was published."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -52,6 +53,12 @@ def test_parameters_of_square_cells(key: str) -> None:
 def test_published_networks_have_the_parameters_of_the_equations(row: counts.Published) -> None:
     """Which of these are the published numbers, the rows say, and the reference's tests check."""
     assert row.parameters(count) == row.parameters(counts.by_equations)
+
+
+def test_released_language_model() -> None:
+    """Without W_G and b_G, which the equations have."""
+    count_released = partial(count, "ihc_lstm", gate_reads_input=False)
+    assert counts.network(count_released, counts.STACKED) == 13_455_000
 
 
 def test_layers_have_the_parameters_of_their_cells() -> None:

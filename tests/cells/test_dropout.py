@@ -145,6 +145,9 @@ def test_weights_are_whole_in_evaluation() -> None:
     ("cell", "names"),
     [
         ("gru", ("weight_hh",)),
+        ("goru", ("weight_hh",)),
+        ("nru", ("weight_mh", "weight_hh")),
+        ("sru", ("omega",)),
         ("tlstm", ("weight_previous",)),
         ("irc_gru", ("connection.weight",)),
         ("ihc_lstm", ("connection.weight",)),
@@ -165,8 +168,8 @@ def test_weights_by_name() -> None:
 
 
 def test_weight_drop_that_would_never_happen_is_refused() -> None:
-    with pytest.raises(InputError, match="recurrent weights match none of cells.0.weight_ih"):
-        weight_drop(Recurrent("sru", 4, 8), 0.5)
+    with pytest.raises(InputError, match="recurrent weights match none of cells.0.weight_gates"):
+        weight_drop(Recurrent("irc_sru", 4, 8), 0.5)
     with pytest.raises(InputError, match="the names weight_hx match none of cells.0.weight_ih"):
         weight_drop(Recurrent("lstm", 4, 8), 0.5, names=["weight_hx"])
     theirs: Any = nn.LSTM(4, 8)

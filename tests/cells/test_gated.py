@@ -13,7 +13,9 @@ from attractor.cells import (
     DecayNetCell,
     GatedCell,
     GRUCell,
+    IHCLSTMCell,
     LSTMCell,
+    Maps,
     Recurrent,
     SummedCell,
     batch_norm,
@@ -35,6 +37,8 @@ COMPOSED = {
     "all": ALL,
     "batch norm": compose("lstm", batch_norm=4, zoneout=(0.3, 0.1)),
     "batch norm of decaynet": batch_norm(partial(DecayNetCell, length=8), 6),
+    "batch norm of gru": batch_norm("gru", 6),
+    "layer norm of ihc_lstm": layer_norm(partial(IHCLSTMCell, gate_reads_input=False)),
     "layer norm of gru": layer_norm(partial(GRUCell, reset="after")),
     "zoneout of irc_sru": zoneout("irc_sru", 0.3, 0.1),
 }
@@ -70,7 +74,7 @@ def test_composed_cells_compile(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["all", "batch norm"])
+@pytest.mark.parametrize("name", ["all", "batch norm", "layer norm of ihc_lstm"])
 @pytest.mark.filterwarnings("ignore")
 def test_composed_cells_compile_and_export_in_layers(name: str) -> None:
     contract.test_compile_whole_graph(COMPOSED[name])  # type: ignore[arg-type]
@@ -121,20 +125,18 @@ def test_maps_reach_the_candidate_and_the_memory(key: str) -> None:
     def look(name: str) -> Any:
         return lambda x: seen.setdefault(name, x)
 
-    cell.activate(
-        prepared, cell.recurrent(state), state, candidate=look("candidate"), memory=look("memory")
-    )
-    assert seen["candidate"].shape == (2, 8)
-    assert ("memory" in seen) == (cell.memory_size > 0)
-    if cell.memory_size:
-        assert seen["memory"].shape == (2, cell.memory_size)
+    maps = Maps(*(look(name) for name in Maps._fields))
+    cell.activate(prepared, cell.recurrent(state), state, maps)
+    assert seen.pop("candidate").shape == (2, 8)
+    sizes = {"memory": cell.memory_size, "inner": sum(cell.parts().inner)}
+    assert {name: x.shape[-1] for name, x in seen.items()} == {n: s for n, s in sizes.items() if s}
 
 
 @pytest.mark.parametrize("key", SUMMED)
 def test_every_summed_cell_takes_everything_at_once(key: str) -> None:
-    options = OPTIONS.get(key, {}) | ({"reset": "after"} if key == "gru" else {})
-    has_cell_state = hasattr(make_cell(key).initial_state(1), "c")
-    has_hidden_state = key != "tlstm"
+    options = OPTIONS.get(key, {})
+    has_cell_state = key == "sru" or hasattr(make_cell(key).initial_state(1), "c")
+    has_hidden_state = key not in ("sru", "tlstm")
     rates = (0.3 * has_cell_state, 0.1 * has_hidden_state)
     for made in (
         compose(key, layer_norm=True, zoneout=rates, recurrent_dropout=0.1),

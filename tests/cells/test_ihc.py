@@ -1,12 +1,12 @@
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attractor.cells import IHCGRUCell, IHCLSTMCell, IRCGRUCell, IRCLSTMCell, LSTMState
-from attractor.cells.connected import HighwayConnection
 from cells.against import Array, array, blocks, check, normal, random_cell
 from contracts.cells import seeded
 from reference import ihc_gru, ihc_lstm
@@ -16,23 +16,28 @@ def weights_of(cell: Any, gates: str) -> dict[str, Array]:
     weights = blocks("W_", gates, cell.weight_gates) | {"W_A": array(cell.weight_candidate)}
     u, gamma = cell.connection.weight.detach().chunk(2)
     weights |= {"U_V": array(u), "Gamma": array(gamma)}
-    weights |= {"W_G": array(cell.connection.weight_gate), "b_G": array(cell.connection.bias_gate)}
-    return weights
+    if not cell.gate_reads_input:  # the released gate is the paper's with nothing there
+        n = cell.input_size
+        return weights | {"W_G": np.zeros((n, n)), "b_G": np.zeros(n)}
+    gate = {"W_G": array(cell.connection.weight_gate), "b_G": array(cell.connection.bias_gate)}
+    return weights | gate
 
 
+@pytest.mark.parametrize("reads", [True, False])
 @pytest.mark.parametrize("bias", [None, 1.0])
 @pytest.mark.parametrize("input_size", [3, 5])
-def test_lstm_equals_the_reference(bias: float | None, input_size: int) -> None:
-    cell = random_cell(IHCLSTMCell, input_size, 5, forget_bias=bias)
+def test_lstm_equals_the_reference(bias: float | None, input_size: int, reads: bool) -> None:
+    cell = random_cell(IHCLSTMCell, input_size, 5, forget_bias=bias, gate_reads_input=reads)
     weights = weights_of(cell, "FIO")
     if bias is not None:
         weights["b_F"] = array(cell.bias_forget)
     check(cell, ihc_lstm.run, weights, {"h": 5, "c": 5}, LSTMState)
 
 
+@pytest.mark.parametrize("reads", [True, False])
 @pytest.mark.parametrize("bias", [None, 1.0])
-def test_gru_equals_the_reference(bias: float | None) -> None:
-    cell = random_cell(IHCGRUCell, 3, 5, forget_bias=bias)
+def test_gru_equals_the_reference(bias: float | None, reads: bool) -> None:
+    cell = random_cell(IHCGRUCell, 3, 5, forget_bias=bias, gate_reads_input=reads)
     weights = weights_of(cell, "IR")
     if bias is not None:
         weights["b_I"] = array(cell.bias_forget)
@@ -43,14 +48,12 @@ def test_gru_equals_the_reference(bias: float | None) -> None:
 @given(st.integers(0, 10_000))
 def test_gate_limits(seed: int) -> None:
     g = seeded(seed)
-    to: Any = {"device": None, "dtype": torch.float64}
-    connection = HighwayConnection(3, 5, "uniform", g, to)
+    cell: Any = IHCGRUCell(3, 5, generator=g, dtype=torch.float64)
     x, h = normal(2, 3, generator=g), normal(2, 5, generator=g)
-    feedback = connection.feedback(h)
-    for bias, expected in ((-torch.inf, x), (torch.inf, h @ connection.weight[:3].T)):
+    for bias, expected in ((-torch.inf, x), (torch.inf, h @ cell.connection.weight[:3].T)):
         with torch.no_grad():
-            connection.bias_gate.fill_(bias)
-        torch.testing.assert_close(connection(x, connection.prepare(x), feedback), expected)
+            cell.connection.bias_gate.fill_(bias)
+        torch.testing.assert_close(cell.mix(cell.prepare(x), cell.recurrent(h)), expected)
 
 
 @pytest.mark.parametrize(("ihc", "irc"), [(IHCLSTMCell, IRCLSTMCell), (IHCGRUCell, IRCGRUCell)])

@@ -99,11 +99,10 @@ def test_input_is_the_input_when_alpha_is_zero(seed: int) -> None:
     for kind in (ResidualConnection, DiagonalConnection):
         connection = kind(4, 4, "uniform", g, to)
         x, h = normal(2, 4, generator=g), normal(2, 4, generator=g)
-        feedback = connection.feedback(h)
-        assert not torch.equal(connection(x, (), feedback), x)
+        assert not torch.equal(x + connection(h), x)
         with torch.no_grad():
             connection.alpha_raw.fill_(-torch.inf)
-        assert torch.equal(connection(x, (), feedback), x)
+        assert torch.equal(x + connection(h), x)
 
 
 @pytest.mark.parametrize("make", [m for m, *_ in (*MATRIX, *DIAGONAL)] + [IRCFastGRNNCell])
@@ -111,10 +110,20 @@ def test_gates_read_the_input_alone_when_alpha_is_zero(make: Any) -> None:
     cell = random_cell(make, 5, 5)
     with torch.no_grad():
         cell.connection.alpha_raw.fill_(-torch.inf)
-    prepared = cell.prepare(normal(1, 2, 5))
     state = tree_map(lambda s: s + 1, cell.initial_state(2))
-    v = cell.connection(prepared.x, prepared.connection, cell.recurrent(state))
-    assert torch.equal(v, prepared.x)
+    assert not cell.recurrent(state).any()
+
+
+@pytest.mark.parametrize("make", [m for m, *_ in (*MATRIX, *DIAGONAL)] + [IRCFastGRNNCell])
+def test_chrono_initialisation_is_of_what_keeps(make: Any) -> None:
+    """The kept share is 1 - 1/T for T uniform; a GRU's first gate is the share that is new."""
+    cell = make(4, 500, t_max=100, generator=seeded())
+    kept = torch.sigmoid(-cell.bias_forget if make is IRCGRUCell else cell.bias_forget)
+    scale = 1 / (1 - kept)
+    assert (scale > 2 - 1e-4).all()
+    assert (scale < 100 + 1e-2).all()
+    assert scale.mean().item() == pytest.approx(51, rel=0.1)
+    assert make(4, 5).bias_forget is None
 
 
 def test_initial_values() -> None:

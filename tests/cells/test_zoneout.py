@@ -74,7 +74,7 @@ def test_evaluation_is_the_expectation_over_one_step() -> None:
 
 
 def test_output_that_is_no_part_of_the_state_is_left_alone() -> None:
-    cell: Any = zoneout("sru", 0.0, 0.3)(4, 4).eval()
+    cell: Any = zoneout("sru", 0.3, 0.0)(4, 4).eval()
     x, c = torch.randn(2, 4), torch.randn(2, 4)
     plain, new = cell.cell(x, c)
     output, mixed = cell(x, c)

@@ -219,3 +219,25 @@ def m2sgd(weights: Weights, theta: Array, g: Array, state: Any = None, *, thresh
     beta, _ = dmsgd_rates(weights, g, state)
     theta, state = dmsgd(weights, theta, g, state)
     return theta * np.maximum(0.0, np.sign(beta - threshold)), state
+
+
+def anytime(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step:
+    """Anytime, with its fast iterate z and their average x in full, and all gradients so far."""
+    gradients, z, x = state or ([], theta, theta)
+    gradients = [*gradients, g]
+    t = len(gradients)
+
+    def mean(values: list[Array], memory: float) -> Array:
+        share = [memory ** (t - 1 - i) for i in range(t)]
+        return sum(s * value for s, value in zip(share, values, strict=True)) / sum(share)  # type: ignore[no-any-return]
+
+    mu, nu, rho = weights["memory"]
+    root = np.sqrt(mean([one**2 for one in gradients], rho) + 1e-14)
+    s = [g / root, mean(gradients, mu) / root, mean(gradients, nu) / root]
+    d = sum(w * one for w, one in zip(weights["w"], s, strict=True))
+    d = d * np.sqrt(s[2] ** 2 + 1e-4) ** weights["a"] * np.exp(weights["b"] * np.tanh(s[0] * s[2]))
+    rate = weights["gamma"] / (1 + t / weights["tau"]) ** weights["p"]
+    z = z - rate * (d + weights["delta"] * theta)
+    c = weights["kappa"] / (t - 1 + weights["kappa"])
+    x = (1 - c) * x + c * z
+    return (1 - weights["beta"]) * z + weights["beta"] * x, (gradients, z, x)

@@ -18,6 +18,8 @@ from attractor.cells.eurnn import EURNNCell as EURNNCell
 from attractor.cells.eurnn import EURNNState as EURNNState
 from attractor.cells.fastgrnn import FastGRNNCell as FastGRNNCell
 from attractor.cells.gated import GatedCell as GatedCell
+from attractor.cells.gated import Maps as Maps
+from attractor.cells.gated import Parts as Parts
 from attractor.cells.gated import SummedCell as SummedCell
 from attractor.cells.goru import GORUCell as GORUCell
 from attractor.cells.gru import GRUCell as GRUCell

@@ -44,8 +44,11 @@ class Cell(nn.Module, ABC, Generic[P, S]):
     reference: ClassVar[str]
     """Key of the paper in ``references.bib``."""
 
-    state_name: ClassVar[str] = "h"
+    state_name: str = "h"
     """What the paper calls a state of one tensor."""
+
+    recurrent_weights: tuple[str, ...] = ()
+    """Names of the matrices that act on the state, which `weight_drop` drops."""
 
     input_size: int
     hidden_size: int

@@ -1,6 +1,5 @@
 """Gates that read an input corrected by the memory: what the IRC and IHC cells have in common."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,8 +8,8 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import GatedCell, Map, identity
-from attractor.cells.init import Initialiser, uniform_, weights_
+from attractor.cells.gated import PLAIN, Map, Maps, Parts, SummedCell
+from attractor.cells.init import Initialiser, chrono_, uniform_, weights_
 from attractor.cells.lstm import LSTMState
 
 Gates = tuple[Tensor, ...]
@@ -83,143 +82,26 @@ TLSTM = Design(2, tlstm_update, cell_state=True)
 FASTGRNN = Design(1, fastgrnn_update, cell_state=False)
 
 
-class InputConnection(nn.Module, ABC):
-    """How the memory corrects the input before the gates read it."""
-
-    square: ClassVar[bool] = False
-    """Whether it needs as many inputs as units."""
-
-    @abstractmethod
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        recurrent_init: Initialiser,
-        generator: Generator | None,
-        to: Placement,
-    ) -> None:
-        super().__init__()
-
-    def prepare(self, x: Tensor) -> Any:
-        """What of the correction depends on the input alone: a tensor, or ``()`` for nothing."""
-        return ()
-
-    @abstractmethod
-    def feedback(self, h: Tensor) -> Tensor:
-        """What the memory contributes."""
-
-    @abstractmethod
-    def forward(self, x: Tensor, prepared: Any, feedback: Tensor) -> Tensor:
-        """The corrected input v."""
-
-
-class ResidualConnection(InputConnection):
-    r"""The input residual connection, :math:`v_t = x_t + \alpha \odot (U_V h_{t-1})`.
-
-    :math:`\alpha` is the sigmoid of ``alpha_raw``, which starts at 2; ``weight`` is :math:`U_V`.
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        recurrent_init: Initialiser,
-        generator: Generator | None,
-        to: Placement,
-    ) -> None:
-        super().__init__(input_size, hidden_size, recurrent_init, generator, to)
-        self.alpha_raw = nn.Parameter(torch.full((input_size,), 2.0, **to))
-        self.weight = nn.Parameter(torch.empty(input_size, hidden_size, **to))
-        weights_(self.weight, recurrent_init, hidden_size, generator, rows=input_size)
-
-    def feedback(self, h: Tensor) -> Tensor:
-        return F.linear(h, self.weight)
-
-    def forward(self, x: Tensor, prepared: Any, feedback: Tensor) -> Tensor:
-        return x + torch.sigmoid(self.alpha_raw) * feedback
-
-
-class DiagonalConnection(InputConnection):
-    r"""The same without a matrix, :math:`v_t = x_t + \alpha \odot (\omega_V \odot h_{t-1})`.
-
-    :math:`\omega_V` is the tanh of ``omega_raw``, which starts at U(±1/sqrt(hidden_size)).
-    """
-
-    square = True
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        recurrent_init: Initialiser,
-        generator: Generator | None,
-        to: Placement,
-    ) -> None:
-        super().__init__(input_size, hidden_size, recurrent_init, generator, to)
-        self.alpha_raw = nn.Parameter(torch.full((hidden_size,), 2.0, **to))
-        self.omega_raw = nn.Parameter(torch.empty(hidden_size, **to))
-        uniform_(self.omega_raw, hidden_size**-0.5, generator)
-
-    def feedback(self, h: Tensor) -> Tensor:
-        return torch.tanh(self.omega_raw) * h
-
-    def forward(self, x: Tensor, prepared: Any, feedback: Tensor) -> Tensor:
-        return x + torch.sigmoid(self.alpha_raw) * feedback
-
-
-class HighwayConnection(InputConnection):
-    r"""The input highway connection, a gate between the input and the memory.
-
-    .. math::
-        g_t &= \sigma(W_G x_t + \Gamma h_{t-1} + b_G) \\
-        v_t &= (1 - g_t) \odot x_t + g_t \odot (U_V h_{t-1})
-
-    ``weight`` stacks :math:`U_V` above :math:`\Gamma`, so that both are one matrix product;
-    ``weight_gate`` is :math:`W_G` and ``bias_gate`` is :math:`b_G`.
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        recurrent_init: Initialiser,
-        generator: Generator | None,
-        to: Placement,
-    ) -> None:
-        super().__init__(input_size, hidden_size, recurrent_init, generator, to)
-        self.weight = nn.Parameter(torch.empty(2 * input_size, hidden_size, **to))
-        self.weight_gate = nn.Parameter(torch.empty(input_size, input_size, **to))
-        self.bias_gate = nn.Parameter(torch.zeros(input_size, **to))
-        weights_(self.weight, recurrent_init, hidden_size, generator, rows=input_size)
-        uniform_(self.weight_gate, hidden_size**-0.5, generator)
-
-    def prepare(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight_gate, self.bias_gate)
-
-    def feedback(self, h: Tensor) -> Tensor:
-        return F.linear(h, self.weight)
-
-    def forward(self, x: Tensor, prepared: Any, feedback: Tensor) -> Tensor:
-        u, gamma = feedback.chunk(2, dim=-1)
-        g = torch.sigmoid(prepared + gamma)
-        return (1 - g) * x + g * u
-
-
 class ConnectedInput(NamedTuple):
-    """The input, the candidate, and the input's part of the connection (``()`` for none)."""
+    """What the input contributes to gates, the input itself, and the candidate."""
 
+    sums: Tensor
     x: Tensor
     candidate: Tensor
-    connection: Any
 
 
-class ConnectedCell(GatedCell[ConnectedInput, Any]):
-    """A `Design` whose gates read what an `InputConnection` makes of input and memory."""
+class ConnectedCell(SummedCell[ConnectedInput, Any]):
+    """A `Design` whose gates read an input that the memory has corrected."""
 
     reference = "kuo2020input"
     design: ClassVar[Design]
-    connects: ClassVar[type[InputConnection]]
-    recurrent_weights: ClassVar[tuple[str, ...]] = ("connection.weight",)
+    connects: ClassVar[type[Any]]
+    """Makes the parameters of the correction."""
+
+    square: ClassVar[bool] = False
+    """Whether the correction needs as many inputs as units."""
+
+    recurrent_weights: tuple[str, ...] = ("connection.weight",)
 
     def __init__(
         self,
@@ -227,6 +109,7 @@ class ConnectedCell(GatedCell[ConnectedInput, Any]):
         hidden_size: int,
         *,
         forget_bias: float | None = None,
+        t_max: int | None = None,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         generator: Generator | None = None,
@@ -236,7 +119,7 @@ class ConnectedCell(GatedCell[ConnectedInput, Any]):
         super().__init__(input_size, hidden_size)
         to: Placement = {"device": device, "dtype": dtype}
         self.memory_size = hidden_size if self.design.cell_state else 0
-        size = hidden_size if self.connects.square else input_size
+        size = hidden_size if self.square else input_size
         rows = self.design.gates * hidden_size
         self.weight_gates = nn.Parameter(torch.empty(rows, size, **to))
         self.weight_candidate = nn.Parameter(torch.empty(hidden_size, size, **to))
@@ -249,43 +132,46 @@ class ConnectedCell(GatedCell[ConnectedInput, Any]):
         if size != input_size:
             self.weight_in = nn.Parameter(torch.empty(size, input_size, **to))
             uniform_(self.weight_in, input_size**-0.5, generator)
-        if forget_bias is not None:
-            initial = torch.full((hidden_size,), float(self.design.forget * forget_bias), **to)
-            self.bias_forget = nn.Parameter(initial)
+        if forget_bias is not None or t_max is not None:
+            kept = torch.full((hidden_size,), float(forget_bias or 0.0), **to)
+            if t_max is not None:
+                chrono_(kept, t_max, generator)
+            self.bias_forget = nn.Parameter(self.design.forget * kept)
 
     def initial_state(self, batch_size: int) -> Any:
         h = zeros_like_parameters(self, batch_size, self.hidden_size)
         return LSTMState(h, h.clone()) if self.design.cell_state else h
 
+    def carried(self, x: Tensor) -> Tensor:
+        """The input, in as many features as the correction has."""
+        return x if self.weight_in is None else F.linear(x, self.weight_in)
+
     def write(self, x: Tensor) -> Tensor:
         """The candidate."""
         return F.linear(x, self.weight_candidate)
 
-    def prepare(self, x: Tensor) -> ConnectedInput:
-        if self.weight_in is not None:
-            x = F.linear(x, self.weight_in)
-        return ConnectedInput(x, self.write(x), self.connection.prepare(x))
+    def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> ConnectedInput:
+        x = self.carried(x)
+        return ConnectedInput(sums, x, self.write(x))
 
-    def recurrent(self, state: Any) -> Tensor:
-        return self.connection.feedback(state.h if self.design.cell_state else state)
+    def memory(self, state: Any) -> Tensor:
+        """What is fed back."""
+        h: Tensor = state.h if self.design.cell_state else state
+        return h
 
-    def activate(
-        self,
-        prepared: ConnectedInput,
-        recurrent: Tensor,
-        state: Any,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+    def update(
+        self, gates: Tensor, prepared: ConnectedInput, state: Any, maps: Maps
     ) -> tuple[Tensor, Any]:
-        v = self.connection(prepared.x, prepared.connection, recurrent)
-        gates = torch.sigmoid(F.linear(v, self.weight_gates, self._bias()))
-        a = candidate(prepared.candidate)
+        """From what the gates read to the output and the new state."""
         return self.design.update(
-            gates.chunk(self.design.gates, dim=-1), a, prepared.x, state, memory
+            torch.sigmoid(gates).chunk(self.design.gates, dim=-1),
+            maps.candidate(prepared.candidate),
+            prepared.x,
+            state,
+            maps.memory,
         )
 
-    def _bias(self) -> Tensor | None:
+    def gate_bias(self) -> Tensor | None:
         """The biases that the released code has, for all gates at once."""
         if self.bias_forget is None and self.bias_highway is None:
             return None
@@ -293,3 +179,80 @@ class ConnectedCell(GatedCell[ConnectedInput, Any]):
         parts = [zeros if b is None else b for b in (self.bias_forget, self.bias_highway)]
         parts += [zeros] * (self.design.gates - 2)
         return torch.cat(parts[: self.design.gates])
+
+
+class ResidualConnection(nn.Module):
+    r"""The correction :math:`\alpha \odot (U_V h_{t-1})`.
+
+    :math:`\alpha` is the sigmoid of ``alpha_raw``, which starts at 2; ``weight`` is :math:`U_V`.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        recurrent_init: Initialiser,
+        generator: Generator | None,
+        to: Placement,
+    ) -> None:
+        super().__init__()
+        self.alpha_raw = nn.Parameter(torch.full((input_size,), 2.0, **to))
+        self.weight = nn.Parameter(torch.empty(input_size, hidden_size, **to))
+        weights_(self.weight, recurrent_init, hidden_size, generator, rows=input_size)
+
+    def forward(self, h: Tensor) -> Tensor:
+        return torch.sigmoid(self.alpha_raw) * F.linear(h, self.weight)
+
+
+class DiagonalConnection(nn.Module):
+    r"""The same without a matrix, :math:`\alpha \odot (\omega_V \odot h_{t-1})`.
+
+    :math:`\omega_V` is the tanh of ``omega_raw``, which starts at U(±1/sqrt(hidden_size)).
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        recurrent_init: Initialiser,
+        generator: Generator | None,
+        to: Placement,
+    ) -> None:
+        super().__init__()
+        self.alpha_raw = nn.Parameter(torch.full((hidden_size,), 2.0, **to))
+        self.omega_raw = nn.Parameter(torch.empty(hidden_size, **to))
+        uniform_(self.omega_raw, hidden_size**-0.5, generator)
+
+    def forward(self, h: Tensor) -> Tensor:
+        return torch.sigmoid(self.alpha_raw) * (torch.tanh(self.omega_raw) * h)
+
+
+class ResidualCell(ConnectedCell):
+    r"""Gates that read :math:`W v_t`, where :math:`v_t` is the input plus a correction.
+
+    That is the sum of :math:`W x_t`, which is known for all steps at once, and of what the
+    correction makes of the memory.
+    """
+
+    connects: ClassVar[type[Any]] = ResidualConnection
+
+    def parts(self) -> Parts:
+        rows = self.weight_gates.shape[0]
+        return Parts((rows,), (rows,))
+
+    def sums(self, x: Tensor, shift: Tensor | None = None) -> Tensor:
+        return F.linear(self.carried(x), self.weight_gates, shift)
+
+    def shift(self) -> Tensor | None:
+        return self.gate_bias()
+
+    def biased(self) -> bool:
+        return False
+
+    def recurrent(self, state: Any) -> Tensor:
+        return F.linear(self.connection(self.memory(state)), self.weight_gates)
+
+    def activate(
+        self, prepared: ConnectedInput, recurrent: Tensor, state: Any, maps: Maps = PLAIN
+    ) -> tuple[Tensor, Any]:
+        return self.update(prepared.sums + recurrent, prepared, state, maps)

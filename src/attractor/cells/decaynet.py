@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, positive, zeros_like_parameters
-from attractor.cells.gated import Map, SummedCell, identity
+from attractor.cells.gated import PLAIN, Maps, SummedCell
 from attractor.cells.init import Initialiser, weights_
 from attractor.errors import InputError
 
@@ -125,20 +125,14 @@ class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
         return DecayNetInput(sums, rate.to(sums.dtype)[None, :, None].expand(time, batch, 1))
 
     def activate(
-        self,
-        prepared: DecayNetInput,
-        recurrent: Tensor,
-        state: DecayNetState,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: DecayNetInput, recurrent: Tensor, state: DecayNetState, maps: Maps = PLAIN
     ) -> tuple[Tensor, DecayNetState]:
         fall, i, o, a = (prepared.sums + recurrent).chunk(4, dim=-1)
         p = state.p - prepared.rate * (fall + 3)
         right_angle = 1.5707963267948966  # written out: a compiled loop takes no float from outside
         f = torch.sin(p.clamp(0, right_angle))
-        c = f * state.c + torch.sigmoid(i) * candidate(torch.tanh(a))
-        h = torch.sigmoid(o) * torch.tanh(memory(c))
+        c = f * state.c + torch.sigmoid(i) * maps.candidate(torch.tanh(a))
+        h = torch.sigmoid(o) * torch.tanh(maps.memory(c))
         return h, DecayNetState(h, c, p)
 
     def extra_repr(self) -> str:

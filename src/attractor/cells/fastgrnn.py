@@ -4,7 +4,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import Map, SummedCell, identity
+from attractor.cells.gated import PLAIN, Maps, SummedCell
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 
 
@@ -93,13 +93,7 @@ class FastGRNNCell(SummedCell[Tensor, Tensor]):
         return None if self.shared else self.bias
 
     def activate(
-        self,
-        prepared: Tensor,
-        recurrent: Tensor,
-        state: Tensor,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: Tensor, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
     ) -> tuple[Tensor, Tensor]:
         sums = prepared + recurrent
         if self.shared:
@@ -108,5 +102,5 @@ class FastGRNNCell(SummedCell[Tensor, Tensor]):
         f, a = sums.chunk(2, dim=-1)
         f = torch.sigmoid(f)
         beta, kappa = torch.sigmoid(self.beta_raw), torch.sigmoid(self.kappa_raw)
-        h = f * state + (beta * (1 - f) + kappa) * candidate(torch.tanh(a))
+        h = f * state + (beta * (1 - f) + kappa) * maps.candidate(torch.tanh(a))
         return h, h

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -20,16 +20,30 @@ def identity(x: Tensor) -> Tensor:
     return x
 
 
+class Maps(NamedTuple):
+    """What is done within a step by whoever wraps a cell; by default nothing.
+
+    ``candidate`` acts on what is about to be written, ``memory`` on what is about to be read, and
+    ``inner`` on a product that is known only within the step, such as a GRU's
+    :math:`W (r_t \\odot h_{t-1})`.
+    """
+
+    candidate: Map = identity
+    memory: Map = identity
+    inner: Map = identity
+
+
+PLAIN = Maps()
+
+
 class GatedCell(Cell[P, S]):
     """A cell whose step falls into what its state contributes and what is made of it.
 
     ``step(prepared, state)`` is ``activate(prepared, recurrent(state), state)``. Whoever wraps
-    the cell may come in between, and may pass two maps to `activate`: one for the candidate (what
-    is about to be written) and one for the memory (what is about to be read).
+    the cell may come in between, and may pass `Maps` to `activate`.
     """
 
-    recurrent_weights: ClassVar[tuple[str, ...]] = ("weight_hh",)
-    """Names of the matrices that act on the state."""
+    recurrent_weights: tuple[str, ...] = ("weight_hh",)
 
     memory_size: int = 0
     """Units that pass through the map for the memory; 0 if the cell shows all that it holds."""
@@ -40,18 +54,43 @@ class GatedCell(Cell[P, S]):
 
     @abstractmethod
     def activate(
-        self,
-        prepared: P,
-        recurrent: Tensor,
-        state: S,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: P, recurrent: Tensor, state: S, maps: Maps = PLAIN
     ) -> tuple[Tensor, S]:
         """From both contributions and the old state to the output and the new state."""
 
     def step(self, prepared: P, state: S) -> tuple[Tensor, S]:
         return self.activate(prepared, self.recurrent(state), state)
+
+
+class WrappedCell(GatedCell[Any, Any]):
+    """A cell around a gated one, which does something to its step and shows itself as it."""
+
+    recurrent_weights = ()  # those of the cell within are named there
+
+    def __init__(self, cell: GatedCell[Any, Any]) -> None:
+        super().__init__(cell.input_size, cell.hidden_size)
+        self.cell = cell
+        self.memory_size = cell.memory_size
+        self.state_name = cell.state_name
+
+    @property
+    def output_size(self) -> int:
+        return self.cell.output_size
+
+    def initial_state(self, batch_size: int) -> Any:
+        return self.cell.initial_state(batch_size)
+
+
+class Parts(NamedTuple):
+    """The sizes of the parts, each normalised on its own, of a cell's sums.
+
+    Those of what the input contributes, of what the state contributes, and of what passes through
+    the map ``inner``.
+    """
+
+    x: tuple[int, ...]
+    h: tuple[int, ...]
+    inner: tuple[int, ...] = ()
 
 
 class SummedCell(GatedCell[P, S]):
@@ -64,22 +103,32 @@ class SummedCell(GatedCell[P, S]):
     weight_hh: nn.Parameter
     bias: nn.Parameter | None
 
-    def check_sums(self) -> None:
-        """Raise if the state also acts where `recurrent` does not show it."""
+    def parts(self) -> Parts:
+        """What is normalised on its own; by default all sums together."""
+        rows = self.weight_ih.shape[0]
+        return Parts((rows,), (rows,))
+
+    def sums(self, x: Tensor, shift: Tensor | None = None) -> Tensor:
+        """What the input contributes, with the biases or without."""
+        return F.linear(x, self.weight_ih, shift)
 
     def shift(self) -> Tensor | None:
         """The biases, as long as the sums, or ``None``."""
         return self.bias
+
+    def biased(self) -> bool:
+        """Whether all sums have a bias."""
+        return self.bias is not None
 
     def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> P:
         """The prepared input: the sums, and what else of x `activate` needs."""
         return cast(P, sums)
 
     def prepare(self, x: Tensor) -> P:
-        return self.arrange(F.linear(x, self.weight_ih, self.shift()), x, None)
+        return self.arrange(self.sums(x, self.shift()), x, None)
 
     def prepare_ragged(self, x: Tensor, lengths: Tensor) -> P:
-        return self.arrange(F.linear(x, self.weight_ih, self.shift()), x, lengths)
+        return self.arrange(self.sums(x, self.shift()), x, lengths)
 
     def recurrent(self, state: S) -> Tensor:
         h: Any = state

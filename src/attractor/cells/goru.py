@@ -6,12 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells.base import Cell, Placement, zeros_like_parameters
+from attractor.cells.base import Placement, zeros_like_parameters
+from attractor.cells.gated import PLAIN, Maps, Parts, SummedCell
 from attractor.cells.init import uniform_
 from attractor.cells.rotations import angles, layout, modrelu, rotate
 
 
-class GORUCell(Cell[Tensor, Tensor]):
+class GORUCell(SummedCell[Tensor, Tensor]):
     r"""Gated orthogonal recurrent unit: a GRU whose recurrent matrix is a rotation.
 
     .. math::
@@ -53,6 +54,7 @@ class GORUCell(Cell[Tensor, Tensor]):
     """
 
     reference = "jing2017gated"
+    bias: nn.Parameter
 
     def __init__(
         self,
@@ -81,14 +83,23 @@ class GORUCell(Cell[Tensor, Tensor]):
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def prepare(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight_ih, F.pad(self.bias, (0, self.hidden_size)))
+    def parts(self) -> Parts:
+        parts = (2 * self.hidden_size, self.hidden_size)
+        return Parts(parts, parts)
 
-    def step(self, prepared: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        h, n = state, 2 * self.hidden_size
-        gates = torch.sigmoid(prepared[..., :n] + F.linear(h, self.weight_hh))
-        r, z = gates.chunk(2, dim=-1)
-        a = prepared[..., n:] + r * rotate(h, self.layers, self.theta)
-        candidate = modrelu(a, self.modrelu_bias, eps=0.001)
-        h = z * h + (1 - z) * candidate
+    def shift(self) -> Tensor:
+        return F.pad(self.bias, (0, self.hidden_size))
+
+    def recurrent(self, state: Tensor) -> Tensor:
+        gates = F.linear(state, self.weight_hh)
+        return torch.cat([gates, rotate(state, self.layers, self.theta)], dim=-1)
+
+    def activate(
+        self, prepared: Tensor, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
+    ) -> tuple[Tensor, Tensor]:
+        n = 2 * self.hidden_size
+        r, z = torch.sigmoid(prepared[..., :n] + recurrent[..., :n]).chunk(2, dim=-1)
+        a = prepared[..., n:] + r * recurrent[..., n:]
+        candidate = maps.candidate(modrelu(a, self.modrelu_bias, eps=0.001))
+        h = z * state + (1 - z) * candidate
         return h, h

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import Map, SummedCell, identity
+from attractor.cells.gated import PLAIN, Maps, Parts, SummedCell
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 from attractor.errors import InputError
 
@@ -90,12 +90,11 @@ class GRUCell(SummedCell[Tensor, Tensor]):
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def check_sums(self) -> None:
+    def parts(self) -> Parts:
+        gates, candidate = 2 * self.hidden_size, self.hidden_size
         if self.reset == "before":
-            raise InputError(
-                "expected a GRU that resets after the matmul, whose candidate is a sum that can be "
-                'normalised, but got reset="before". Try reset="after".'
-            )
+            return Parts((gates, candidate), (gates,), inner=(candidate,))
+        return Parts((gates, candidate), (gates, candidate))
 
     def recurrent(self, state: Tensor) -> Tensor:
         if self.reset == "before":
@@ -103,22 +102,16 @@ class GRUCell(SummedCell[Tensor, Tensor]):
         return F.linear(state, self.weight_hh)
 
     def activate(
-        self,
-        prepared: Tensor,
-        recurrent: Tensor,
-        state: Tensor,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: Tensor, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
     ) -> tuple[Tensor, Tensor]:
         h, n = state, 2 * self.hidden_size
         r, z = torch.sigmoid(prepared[..., :n] + recurrent[..., :n]).chunk(2, dim=-1)
         if self.reset == "before":
-            from_state = F.linear(r * h, self.weight_hh[n:])
+            from_state = maps.inner(F.linear(r * h, self.weight_hh[n:]))
         elif self.bias_hh is None:
             from_state = r * recurrent[..., n:]
         else:
             from_state = r * (recurrent[..., n:] + self.bias_hh)
         a = torch.tanh(prepared[..., n:] + from_state)
-        h = (1 - z) * h + z * candidate(a)
+        h = (1 - z) * h + z * maps.candidate(a)
         return h, h

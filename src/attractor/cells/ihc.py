@@ -1,9 +1,115 @@
 """The input highway connection: gated cells simplified, with a gate on what they read."""
 
-from attractor.cells.connected import GRU, LSTM, ConnectedCell, HighwayConnection
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from attractor.cells.base import Placement
+from attractor.cells.connected import GRU, LSTM, ConnectedCell, ConnectedInput
+from attractor.cells.gated import PLAIN, Maps, Parts
+from attractor.cells.init import Initialiser, uniform_, weights_
 
 
-class IHCLSTMCell(ConnectedCell):
+class HighwayConnection(nn.Module):
+    r"""``weight`` stacks :math:`U_V` above :math:`\Gamma`, so that both are one matrix product.
+
+    ``weight_gate`` is :math:`W_G` and ``bias_gate`` is :math:`b_G`, where there are any.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        recurrent_init: Initialiser,
+        generator: Generator | None,
+        to: Placement,
+    ) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(2 * input_size, hidden_size, **to))
+        self.weight_gate: nn.Parameter | None = None
+        self.bias_gate: nn.Parameter | None = None
+        weights_(self.weight, recurrent_init, hidden_size, generator, rows=input_size)
+
+
+class HighwayCell(ConnectedCell):
+    r"""Gates that read :math:`W v_t`, where a gate of its own mixes input and memory in v.
+
+    .. math::
+        g_t &= \sigma(W_G x_t + \Gamma h_{t-1} + b_G) \\
+        v_t &= (1 - g_t) \odot x_t + g_t \odot (U_V h_{t-1})
+    """
+
+    connects = HighwayConnection
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        gate_reads_input: bool = True,
+        forget_bias: float | None = None,
+        t_max: int | None = None,
+        input_init: Initialiser = "uniform",
+        recurrent_init: Initialiser = "uniform",
+        generator: Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            input_size,
+            hidden_size,
+            forget_bias=forget_bias,
+            t_max=t_max,
+            input_init=input_init,
+            recurrent_init=recurrent_init,
+            generator=generator,
+            device=device,
+            dtype=dtype,
+        )
+        self.gate_reads_input = gate_reads_input
+        if gate_reads_input:
+            to: Placement = {"device": device, "dtype": dtype}
+            weight = nn.Parameter(torch.empty(input_size, input_size, **to))
+            uniform_(weight, hidden_size**-0.5, generator)
+            self.connection.weight_gate = weight
+            self.connection.bias_gate = nn.Parameter(torch.zeros(input_size, **to))
+
+    def parts(self) -> Parts:
+        n = self.input_size
+        gates = self.weight_gates.shape[0]
+        return Parts((n,) if self.gate_reads_input else (), (n, n), inner=(gates,))
+
+    def sums(self, x: Tensor, shift: Tensor | None = None) -> Tensor:
+        weight = self.connection.weight_gate
+        return x[..., :0] if weight is None else F.linear(x, weight, shift)
+
+    def shift(self) -> Tensor | None:
+        bias: Tensor | None = self.connection.bias_gate
+        return bias
+
+    def biased(self) -> bool:
+        return self.gate_reads_input
+
+    def recurrent(self, state: Any) -> Tensor:
+        return F.linear(self.memory(state), self.connection.weight)
+
+    def mix(self, prepared: ConnectedInput, recurrent: Tensor) -> Tensor:
+        """What the gates read: v."""
+        u, gamma = recurrent.chunk(2, dim=-1)
+        g = torch.sigmoid(prepared.sums + gamma if self.gate_reads_input else gamma)
+        return (1 - g) * prepared.x + g * u
+
+    def activate(
+        self, prepared: ConnectedInput, recurrent: Tensor, state: Any, maps: Maps = PLAIN
+    ) -> tuple[Tensor, Any]:
+        v = self.mix(prepared, recurrent)
+        gates, bias = maps.inner(F.linear(v, self.weight_gates)), self.gate_bias()
+        return self.update(gates if bias is None else gates + bias, prepared, state, maps)
+
+
+class IHCLSTMCell(HighwayCell):
     r"""LSTM with an input highway connection: the gates read a mix of input and memory.
 
     .. math::
@@ -20,8 +126,12 @@ class IHCLSTMCell(ConnectedCell):
     Args:
         input_size: features in :math:`x_t`, :math:`v_t` and :math:`g_t`.
         hidden_size: units in :math:`h_t` and :math:`c_t`.
+        gate_reads_input: ``False`` leaves out :math:`W_G` and :math:`b_G`, as the released language
+            model does: :math:`g_t = \sigma(\Gamma h_{t-1})`.
         forget_bias: learn a bias on :math:`f_t` that starts here, as the released code does
             (with 1); ``None`` is the paper's, which has none.
+        t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
+            :math:`f_t` that starts at :math:`\log U[1, T_{max} - 1]`.
         input_init: fills ``weight_gates`` and ``weight_candidate``.
         recurrent_init: fills :math:`U_V` and :math:`\Gamma`.
         generator: draws the initial weights; ``None`` means torch's default generator.
@@ -36,7 +146,7 @@ class IHCLSTMCell(ConnectedCell):
         2820
 
     Departs from the paper: nothing. The released language model leaves out :math:`W_G` and
-    :math:`b_G`; with them the count is the published one.
+    :math:`b_G` (``gate_reads_input=False``); with them the count is the published one.
 
     References:
         Kuo et al. (2020), An input residual connection for simplifying gated recurrent neural
@@ -44,10 +154,9 @@ class IHCLSTMCell(ConnectedCell):
     """
 
     design = LSTM
-    connects = HighwayConnection
 
 
-class IHCGRUCell(ConnectedCell):
+class IHCGRUCell(HighwayCell):
     r"""GRU with an input highway connection: the gates read a mix of input and memory.
 
     .. math::
@@ -63,8 +172,12 @@ class IHCGRUCell(ConnectedCell):
     Args:
         input_size: features in :math:`x_t`, :math:`v_t` and :math:`g_t`.
         hidden_size: units in :math:`h_t`.
+        gate_reads_input: ``False`` leaves out :math:`W_G` and :math:`b_G`, as the released language
+            model does: :math:`g_t = \sigma(\Gamma h_{t-1})`.
         forget_bias: learn a bias on :math:`i_t` that starts at minus this, which is a bias on
             what keeps the old state; ``None`` for no bias.
+        t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
+            :math:`i_t` that starts at minus :math:`\log U[1, T_{max} - 1]`.
         input_init: fills ``weight_gates`` and ``weight_candidate``.
         recurrent_init: fills :math:`U_V` and :math:`\Gamma`.
         generator: draws the initial weights; ``None`` means torch's default generator.
@@ -88,4 +201,3 @@ class IHCGRUCell(ConnectedCell):
     """
 
     design = GRU
-    connects = HighwayConnection

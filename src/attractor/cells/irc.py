@@ -10,14 +10,13 @@ from attractor.cells.connected import (
     LSTM,
     SRU,
     TLSTM,
-    ConnectedCell,
     DiagonalConnection,
-    ResidualConnection,
+    ResidualCell,
 )
 from attractor.cells.init import Initialiser, normal_
 
 
-class IRCGRUCell(ConnectedCell):
+class IRCGRUCell(ResidualCell):
     r"""GRU with an input residual connection: the gates read an input corrected by the memory.
 
     .. math::
@@ -35,6 +34,8 @@ class IRCGRUCell(ConnectedCell):
         forget_bias: learn a bias on :math:`i_t` that starts at minus this, which is a bias on
             what keeps the old state, as the released code does (with 1); ``None`` is the paper's,
             which has none.
+        t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
+            :math:`i_t` that starts at minus :math:`\log U[1, T_{max} - 1]`.
         input_init: fills ``weight_gates`` and ``weight_candidate``.
         recurrent_init: fills :math:`U_V`.
         generator: draws the initial weights; ``None`` means torch's default generator.
@@ -56,10 +57,9 @@ class IRCGRUCell(ConnectedCell):
     """
 
     design = GRU
-    connects = ResidualConnection
 
 
-class IRCLSTMCell(ConnectedCell):
+class IRCLSTMCell(ResidualCell):
     r"""LSTM with an input residual connection: the gates read an input corrected by the memory.
 
     .. math::
@@ -77,6 +77,8 @@ class IRCLSTMCell(ConnectedCell):
         hidden_size: units in :math:`h_t` and :math:`c_t`.
         forget_bias: learn a bias on :math:`f_t` that starts here, as the released code does for
             its other cells (with 1); ``None`` is the paper's, which has none.
+        t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
+            :math:`f_t` that starts at :math:`\log U[1, T_{max} - 1]`.
         input_init: fills ``weight_gates`` and ``weight_candidate``.
         recurrent_init: fills :math:`U_V`.
         generator: draws the initial weights; ``None`` means torch's default generator.
@@ -99,10 +101,9 @@ class IRCLSTMCell(ConnectedCell):
     """
 
     design = LSTM
-    connects = ResidualConnection
 
 
-class IRCFastGRNNCell(ConnectedCell):
+class IRCFastGRNNCell(ResidualCell):
     r"""FastGRNN with an input residual connection: its gate reads a corrected input.
 
     .. math::
@@ -122,6 +123,8 @@ class IRCFastGRNNCell(ConnectedCell):
             as the released code does, instead of one constant, which starts at sigmoid(1).
         forget_bias: learn a bias on :math:`f_t` that starts here, as the released code does
             (with 1); ``None`` is the paper's, which has none.
+        t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
+            :math:`f_t` that starts at :math:`\log U[1, T_{max} - 1]`.
         input_init: fills ``weight_gates`` and ``weight_candidate``.
         recurrent_init: fills :math:`U_V`.
         generator: draws the initial weights; ``None`` means torch's default generator.
@@ -143,7 +146,6 @@ class IRCFastGRNNCell(ConnectedCell):
     """
 
     design = FASTGRNN
-    connects = ResidualConnection
 
     def __init__(
         self,
@@ -152,6 +154,7 @@ class IRCFastGRNNCell(ConnectedCell):
         *,
         beta_per_unit: bool = False,
         forget_bias: float | None = None,
+        t_max: int | None = None,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         generator: Generator | None = None,
@@ -162,6 +165,7 @@ class IRCFastGRNNCell(ConnectedCell):
             input_size,
             hidden_size,
             forget_bias=forget_bias,
+            t_max=t_max,
             input_init=input_init,
             recurrent_init=recurrent_init,
             generator=generator,
@@ -178,7 +182,7 @@ class IRCFastGRNNCell(ConnectedCell):
         return torch.sigmoid(self.beta_raw) * F.linear(x, self.weight_candidate)
 
 
-class IRCSRUCell(ConnectedCell):
+class IRCSRUCell(ResidualCell):
     r"""SRU with an input residual connection: the gates read an input corrected by the output.
 
     .. math::
@@ -198,6 +202,8 @@ class IRCSRUCell(ConnectedCell):
         highway_bias: learn a bias on :math:`p_t` that starts here, as the released code does
             (with -1); ``None`` is the paper's, which has none.
         forget_bias: the same for :math:`f_t` (with 1 in the released code).
+        t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
+            :math:`f_t` that starts at :math:`\log U[1, T_{max} - 1]`.
         input_init: fills ``weight_gates`` and ``weight_candidate``.
         generator: draws the initial weights; ``None`` means torch's default generator.
 
@@ -222,6 +228,7 @@ class IRCSRUCell(ConnectedCell):
 
     design = SRU
     connects = DiagonalConnection
+    square = True
     recurrent_weights = ()
 
     def __init__(
@@ -231,6 +238,7 @@ class IRCSRUCell(ConnectedCell):
         *,
         highway_bias: float | None = None,
         forget_bias: float | None = None,
+        t_max: int | None = None,
         input_init: Initialiser = "uniform",
         generator: Generator | None = None,
         device: torch.device | str | None = None,
@@ -240,6 +248,7 @@ class IRCSRUCell(ConnectedCell):
             input_size,
             hidden_size,
             forget_bias=forget_bias,
+            t_max=t_max,
             input_init=input_init,
             generator=generator,
             device=device,
@@ -250,7 +259,7 @@ class IRCSRUCell(ConnectedCell):
             self.bias_highway = nn.Parameter(initial)
 
 
-class IRCTLSTMCell(ConnectedCell):
+class IRCTLSTMCell(ResidualCell):
     r"""T-LSTM with an input residual connection: the gates read a corrected input.
 
     .. math::
@@ -269,6 +278,8 @@ class IRCTLSTMCell(ConnectedCell):
         hidden_size: units in :math:`h_t` and :math:`c_t`.
         forget_bias: learn a bias on :math:`f_t` that starts here, as the released code does
             (with 1); ``None`` is the paper's, which has none.
+        t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
+            :math:`f_t` that starts at :math:`\log U[1, T_{max} - 1]`.
         input_init: fills ``weight_gates`` and ``weight_candidate``.
         generator: draws the initial weights; ``None`` means torch's default generator.
 
@@ -293,6 +304,7 @@ class IRCTLSTMCell(ConnectedCell):
 
     design = TLSTM
     connects = DiagonalConnection
+    square = True
     recurrent_weights = ()
 
     def __init__(
@@ -301,6 +313,7 @@ class IRCTLSTMCell(ConnectedCell):
         hidden_size: int,
         *,
         forget_bias: float | None = None,
+        t_max: int | None = None,
         input_init: Initialiser = "uniform",
         generator: Generator | None = None,
         device: torch.device | str | None = None,
@@ -310,6 +323,7 @@ class IRCTLSTMCell(ConnectedCell):
             input_size,
             hidden_size,
             forget_bias=forget_bias,
+            t_max=t_max,
             input_init=input_init,
             generator=generator,
             device=device,

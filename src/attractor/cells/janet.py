@@ -4,7 +4,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import Map, SummedCell, identity
+from attractor.cells.gated import PLAIN, Maps, SummedCell
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 
 
@@ -85,15 +85,9 @@ class JANETCell(SummedCell[Tensor, Tensor]):
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
     def activate(
-        self,
-        prepared: Tensor,
-        recurrent: Tensor,
-        state: Tensor,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: Tensor, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
     ) -> tuple[Tensor, Tensor]:
         s, a = (prepared + recurrent).chunk(2, dim=-1)
-        new = (1 - torch.sigmoid(s - self.beta)) * candidate(torch.tanh(a))
+        new = (1 - torch.sigmoid(s - self.beta)) * maps.candidate(torch.tanh(a))
         h = torch.sigmoid(s) * state + new
         return h, h

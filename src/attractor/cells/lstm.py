@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import Map, SummedCell, identity
+from attractor.cells.gated import PLAIN, Maps, SummedCell
 from attractor.cells.init import Initialiser, check_chrono, chrono_, uniform_, weights_
 from attractor.errors import InputError
 
@@ -122,22 +122,16 @@ class LSTMCell(SummedCell[Tensor, LSTMState]):
         )
 
     def activate(
-        self,
-        prepared: Tensor,
-        recurrent: Tensor,
-        state: LSTMState,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: Tensor, recurrent: Tensor, state: LSTMState, maps: Maps = PLAIN
     ) -> tuple[Tensor, LSTMState]:
         i, f, a, o = (prepared + recurrent).chunk(4, dim=-1)
         if self.peephole is not None:
             i = i + self.peephole[0] * state.c
             f = f + self.peephole[1] * state.c
-        c = torch.sigmoid(f) * state.c + torch.sigmoid(i) * candidate(torch.tanh(a))
+        c = torch.sigmoid(f) * state.c + torch.sigmoid(i) * maps.candidate(torch.tanh(a))
         if self.peephole is not None:
             o = o + self.peephole[2] * c
-        h = torch.sigmoid(o) * torch.tanh(memory(c))
+        h = torch.sigmoid(o) * torch.tanh(maps.memory(c))
         if self.weight_hr is not None:
             h = F.linear(h, self.weight_hr)
         return h, LSTMState(h, c)

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell
-from attractor.cells.gated import GatedCell, Map, identity
+from attractor.cells.gated import PLAIN, GatedCell, Maps, WrappedCell
 from attractor.cells.normalise import BatchNormState
 from attractor.errors import InputError
 
@@ -33,7 +33,8 @@ class ZoneoutCell(Cell[Masked, Any]):
     Args:
         cell: the cell within, any; `attractor.cells.zoneout` makes both at once.
         cell_rate: how often a unit of the state's ``c`` keeps its value.
-        hidden_rate: how often a unit of the state's ``h`` does, or of a state that is one tensor.
+        hidden_rate: how often a unit of the state's ``h`` does, or of a state that is one tensor
+            and no cell state (an SRU's is one).
 
     Shape:
         As the cell within.
@@ -57,10 +58,11 @@ class ZoneoutCell(Cell[Masked, Any]):
     def __init__(self, cell: Cell[Any, Any], cell_rate: float, hidden_rate: float) -> None:
         super().__init__(cell.input_size, cell.hidden_size)
         self.cell = cell
+        self.state_name = cell.state_name
         self.cell_rate = probability("zoneout", "cell_rate", cell_rate)
         self.hidden_rate = probability("zoneout", "hidden_rate", hidden_rate)
         state = cell.initial_state(1)
-        names = _names(state)
+        names = _names(state, cell.state_name)
         for name, given in (("cell_rate", cell_rate), ("hidden_rate", hidden_rate)):
             field = name[0]
             if given and field not in names:
@@ -111,7 +113,7 @@ class ZoneoutCell(Cell[Masked, Any]):
         return f"cell_rate={self.cell_rate}, hidden_rate={self.hidden_rate}"
 
 
-class RecurrentDropoutCell(GatedCell[Any, Any]):
+class RecurrentDropoutCell(WrappedCell):
     r"""Recurrent dropout: some units of the candidate are not written, and none is forgotten.
 
     .. math::
@@ -142,7 +144,6 @@ class RecurrentDropoutCell(GatedCell[Any, Any]):
     """
 
     reference = "semeniuta2016recurrent"
-    recurrent_weights = ()
 
     def __init__(
         self,
@@ -160,18 +161,9 @@ class RecurrentDropoutCell(GatedCell[Any, Any]):
             raise InputError(
                 f"recurrent_dropout expects per to be 'step' or 'sequence', but got {per!r}."
             )
-        super().__init__(cell.input_size, cell.hidden_size)
-        self.cell = cell
-        self.memory_size = cell.memory_size
+        super().__init__(cell)
         self.rate = probability("recurrent_dropout", "rate", rate)
         self.per = per
-
-    @property
-    def output_size(self) -> int:
-        return self.cell.output_size
-
-    def initial_state(self, batch_size: int) -> Any:
-        return self.cell.initial_state(batch_size)
 
     def prepare(self, x: Tensor) -> Any:
         return self._masked(self.cell.prepare(x), x)
@@ -192,26 +184,13 @@ class RecurrentDropoutCell(GatedCell[Any, Any]):
         return self.cell.recurrent(state)
 
     def activate(
-        self,
-        prepared: Any,
-        recurrent: Tensor,
-        state: Any,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: Any, recurrent: Tensor, state: Any, maps: Maps = PLAIN
     ) -> tuple[Tensor, Any]:
-        if not isinstance(prepared, Masked):
-            return self.cell.activate(
-                prepared, recurrent, state, candidate=candidate, memory=memory
-            )
-        (mask,) = prepared.masks
-        return self.cell.activate(
-            prepared.cell,
-            recurrent,
-            state,
-            candidate=lambda a: candidate(mask * a),
-            memory=memory,
-        )
+        if isinstance(prepared, Masked):
+            (mask,), write = prepared.masks, maps.candidate
+            maps = maps._replace(candidate=lambda a: write(mask * a))
+            prepared = prepared.cell
+        return self.cell.activate(prepared, recurrent, state, maps)
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}, per={self.per!r}"
@@ -224,10 +203,10 @@ def probability(owner: str, name: str, value: float) -> float:
     return float(value)
 
 
-def _names(state: Any) -> list[str]:
-    """The names of the tensors in a state; one that stands alone is a hidden state."""
+def _names(state: Any, alone: str) -> list[str]:
+    """The names of the tensors in a state; one alone that is no cell state is a hidden one."""
     if isinstance(state, Tensor):
-        return ["h"]
+        return ["c" if alone == "c" else "h"]
     if isinstance(state, BatchNormState):
-        return [*_names(state.cell), "steps"]
+        return [*_names(state.cell, alone), "steps"]
     return list(state._fields)

@@ -7,13 +7,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attractor.cells.base import Cell, Placement, positive
-from attractor.cells.gated import GatedCell, Map, SummedCell, identity, map_sums
+from attractor.cells.gated import PLAIN, Map, Maps, SummedCell, WrappedCell, identity, map_sums
 from attractor.errors import InputError
 
 AnySummed = SummedCell[Any, Any]
 
 
-class LayerNormCell(GatedCell[Any, Any]):
+class LayerNormCell(WrappedCell):
     r"""Layer normalisation: the input's and the state's sums are normalised over the units.
 
     .. math::
@@ -22,7 +22,10 @@ class LayerNormCell(GatedCell[Any, Any]):
         LN(z; \alpha, \beta) &= \alpha \odot (z - \mu) / \sqrt{\sigma^2 + \epsilon} + \beta
 
     :math:`s_t` is what all gates of the cell read, normalised as one vector; the second line is
-    there for cells with a cell state, which is normalised where it is read and kept as it is.
+    there for cells with a cell state, which is normalised where it is read and kept as it is. A
+    candidate that a gate resets (GRU, GORU) is normalised apart from the gates, and so is a
+    product that is known only within the step, :math:`LN(W (r_t \odot h_{t-1}); \alpha_4,
+    \beta_4)`.
 
     Args:
         cell: the cell within; `attractor.cells.layer_norm` makes both at once.
@@ -36,32 +39,25 @@ class LayerNormCell(GatedCell[Any, Any]):
         >>> output.shape
         torch.Size([5, 2, 8])
 
-    Departs from the paper: nothing, for the LSTM and the GRU with ``reset="after"``; epsilon is
-    1e-5. The paper's plain RNN normalises the whole sum: see ``RNNCell(layer_norm=True)``.
+    Departs from the paper: nothing, for the LSTM and the GRU with ``reset="after"``, which are the
+    cells it has; epsilon is 1e-5. The paper's plain RNN normalises the whole sum: see
+    ``RNNCell(layer_norm=True)``.
 
     References:
         Ba et al. (2016), Layer normalization, arXiv:1607.06450, supplementary material.
     """
 
     reference = "ba2016layer"
-    recurrent_weights = ()
 
     def __init__(self, cell: AnySummed) -> None:
         check_normalisable(cell, "layer_norm")
-        super().__init__(cell.input_size, cell.hidden_size)
-        to, size = _placement(cell), cell.weight_ih.shape[0]
-        self.cell = cell
-        self.memory_size = cell.memory_size
-        self.norm_x = UnitNorm(size, **to)
-        self.norm_h = UnitNorm(size, **to)
+        super().__init__(cell)
+        self.cell: AnySummed
+        to, parts = _placement(cell), cell.parts()
+        self.norm_x = UnitNorm(*parts.x, **to) if parts.x else None
+        self.norm_h = UnitNorm(*parts.h, **to)
         self.norm_c = UnitNorm(cell.memory_size, **to) if cell.memory_size else None
-
-    @property
-    def output_size(self) -> int:
-        return self.cell.output_size
-
-    def initial_state(self, batch_size: int) -> Any:
-        return self.cell.initial_state(batch_size)
+        self.norm_inner = UnitNorm(*parts.inner, **to) if parts.inner else None
 
     def prepare(self, x: Tensor) -> Any:
         return self.cell.arrange(self._sums(x), x, None)
@@ -70,8 +66,7 @@ class LayerNormCell(GatedCell[Any, Any]):
         return self.cell.arrange(self._sums(x), x, lengths)
 
     def _sums(self, x: Tensor) -> Tensor:
-        sums: Tensor = self.norm_x(F.linear(x, self.cell.weight_ih))
-        shift = self.cell.shift()
+        sums, shift = _or_identity(self.norm_x)(self.cell.sums(x)), self.cell.shift()
         return sums if shift is None else sums + shift
 
     def recurrent(self, state: Any) -> Tensor:
@@ -79,18 +74,13 @@ class LayerNormCell(GatedCell[Any, Any]):
         return recurrent
 
     def activate(
-        self,
-        prepared: Any,
-        recurrent: Tensor,
-        state: Any,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: Any, recurrent: Tensor, state: Any, maps: Maps = PLAIN
     ) -> tuple[Tensor, Any]:
-        norm_c = identity if self.norm_c is None else self.norm_c
-        return self.cell.activate(
-            prepared, recurrent, state, candidate=candidate, memory=lambda c: memory(norm_c(c))
+        norm_c, read = _or_identity(self.norm_c), maps.memory
+        inside = maps._replace(
+            memory=lambda c: read(norm_c(c)), inner=_or_identity(self.norm_inner)
         )
+        return self.cell.activate(prepared, recurrent, state, inside)
 
 
 class BatchNormState(NamedTuple):
@@ -100,7 +90,7 @@ class BatchNormState(NamedTuple):
     steps: Tensor
 
 
-class BatchNormCell(GatedCell[Any, BatchNormState]):
+class BatchNormCell(WrappedCell):
     r"""Recurrent batch normalisation: sums are normalised over the batch, step by step.
 
     .. math::
@@ -110,7 +100,8 @@ class BatchNormCell(GatedCell[Any, BatchNormState]):
 
     In training, E and Var are those of the batch at this step, and a moving average of them is
     kept for each of the first `max_steps` steps. Otherwise they are the kept ones of this step,
-    counted in the state, and beyond `max_steps` those of the last.
+    counted in the state, and beyond `max_steps` those of the last. A product that is known only
+    within the step is normalised there, as in `LayerNormCell`.
 
     Args:
         cell: the cell within; `attractor.cells.batch_norm` makes both at once.
@@ -128,36 +119,35 @@ class BatchNormCell(GatedCell[Any, BatchNormState]):
         tensor([[5., 5.]])
 
     Departs from the paper: statistics for evaluation are moving averages and not those of the
-    whole training set. A sequence that runs on alone in a packed batch uses the kept ones.
+    whole training set. Where a cell has no biases, the shift of :math:`W x_t` is learnt instead of
+    zero, since nothing else could move what a gate reads off its mean. A sequence that runs on
+    alone in a packed batch uses the kept statistics. Sequences of one batch that are at different
+    steps, because their states come from different places, are normalised together in training,
+    and each step's averages move in proportion to the sequences that are at it.
 
     References:
         Cooijmans et al. (2017), Recurrent batch normalization, arXiv:1603.09025, equations 6 to 8.
     """
 
     reference = "cooijmans2017recurrent"
-    recurrent_weights = ()
 
     def __init__(self, cell: AnySummed, max_steps: int, *, momentum: float = 0.01) -> None:
         check_normalisable(cell, "batch_norm")
-        super().__init__(cell.input_size, cell.hidden_size)
         positive(type(self), "max_steps", max_steps)
-        to, size = _placement(cell), cell.weight_ih.shape[0]
-        self.cell = cell
-        self.memory_size = cell.memory_size
-        self.norm_x = StepNorm(size, max_steps, momentum, bias=False, to=to)
-        self.norm_h = StepNorm(size, max_steps, momentum, bias=False, to=to)
-        self.norm_c = (
-            StepNorm(cell.memory_size, max_steps, momentum, bias=True, to=to)
-            if cell.memory_size
-            else None
-        )
+        super().__init__(cell)
+        self.cell: AnySummed
+        to, parts = _placement(cell), cell.parts()
 
-    @property
-    def output_size(self) -> int:
-        return self.cell.output_size
+        def norm(size: int, bias: bool) -> StepNorm | None:
+            return StepNorm(size, max_steps, momentum, bias=bias, to=to) if size else None
+
+        self.norm_x = norm(sum(parts.x), bias=not cell.biased())
+        self.norm_h = StepNorm(sum(parts.h), max_steps, momentum, bias=False, to=to)
+        self.norm_c = norm(cell.memory_size, bias=True)
+        self.norm_inner = norm(sum(parts.inner), bias=True)
 
     def initial_state(self, batch_size: int) -> BatchNormState:
-        weight = self.cell.weight_ih
+        weight = next(self.cell.parameters())
         # not whole numbers, since a compiled loop has no gradients beside them
         exact = torch.promote_types(weight.dtype, torch.float32)
         steps = torch.zeros(batch_size, dtype=exact, device=weight.device)
@@ -182,55 +172,55 @@ class BatchNormCell(GatedCell[Any, BatchNormState]):
                 "writes down statistics at each step, but it is in training mode. Try "
                 "attractor.cells.compile_steps to train, or eval()."
             )
-        return F.linear(x, self.cell.weight_ih)
+        return self.cell.sums(x)
 
     def recurrent(self, state: BatchNormState) -> Tensor:
         recurrent: Tensor = self.norm_h(self.cell.recurrent(state.cell), state.steps)
         return recurrent
 
     def activate(
-        self,
-        prepared: Any,
-        recurrent: Tensor,
-        state: BatchNormState,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: Any, recurrent: Tensor, state: BatchNormState, maps: Maps = PLAIN
     ) -> tuple[Tensor, BatchNormState]:
-        norm_c, shift, steps = self.norm_c, self.cell.shift(), state.steps
+        steps, shift, read = state.steps, self.cell.shift(), maps.memory
 
-        def sums(s: Tensor) -> Tensor:
-            normal: Tensor = self.norm_x(s, steps)
-            return normal if shift is None else normal + shift
+        def at_step(norm: nn.Module | None) -> Map:
+            return identity if norm is None else lambda z: norm(z, steps)
 
+        norm_x, norm_c = at_step(self.norm_x), at_step(self.norm_c)
+        inside = maps._replace(memory=lambda c: read(norm_c(c)), inner=at_step(self.norm_inner))
         output, inner = self.cell.activate(
-            map_sums(sums, prepared),
+            map_sums(lambda s: norm_x(s) if shift is None else norm_x(s) + shift, prepared),
             recurrent,
             state.cell,
-            candidate=candidate,
-            memory=memory if norm_c is None else lambda c: memory(norm_c(c, steps)),
+            inside,
         )
         return output, BatchNormState(inner, steps + 1)
 
 
 class UnitNorm(nn.Module):
-    """``nn.LayerNorm`` over the last dimension, in a form that a compiled loop takes."""
+    """``nn.LayerNorm`` of each part of the last dimension, in a form that a compiled loop takes."""
 
     def __init__(
         self,
-        size: int,
-        *,
+        *parts: int,
         bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.ones(size, device=device, dtype=dtype))
-        self.bias = nn.Parameter(torch.zeros(size, device=device, dtype=dtype)) if bias else None
+        self.parts = parts
+        self.weight = nn.Parameter(torch.ones(sum(parts), device=device, dtype=dtype))
+        self.bias = (
+            nn.Parameter(torch.zeros(sum(parts), device=device, dtype=dtype)) if bias else None
+        )
 
     def forward(self, z: Tensor) -> Tensor:
         # no epsilon of the module's own: a compiled loop takes no float from outside
-        return F.layer_norm(z, self.weight.shape, self.weight, self.bias)
+        if len(self.parts) == 1:
+            return F.layer_norm(z, self.weight.shape, self.weight, self.bias)
+        parts = torch.split(z, list(self.parts), dim=-1)
+        normal = torch.cat([F.layer_norm(part, part.shape[-1:]) for part in parts], dim=-1)
+        return normal * self.weight if self.bias is None else normal * self.weight + self.bias
 
 
 class StepNorm(nn.Module):
@@ -254,7 +244,7 @@ class StepNorm(nn.Module):
         z = z.to(self.mean.dtype)
         if self.training and z.shape[0] > 1:
             var, mean = torch.var_mean(z, dim=0, correction=0)
-            self._keep(mean.detach(), var.detach(), steps[:1])
+            self._keep(mean.detach(), var.detach(), steps)
         else:
             row = steps.long().clamp(max=self.mean.shape[0] - 1)
             mean, var = self.mean[row], self.var[row]
@@ -262,11 +252,11 @@ class StepNorm(nn.Module):
         return z if self.bias is None else z + self.bias
 
     @torch.no_grad()
-    def _keep(self, mean: Tensor, var: Tensor, step: Tensor) -> None:
-        """Move the kept statistics of this step towards those of the batch."""
+    def _keep(self, mean: Tensor, var: Tensor, steps: Tensor) -> None:
+        """Move the kept statistics of each row's step towards those of the batch."""
         last = self.mean.shape[0] - 1
-        row = step.long().clamp(max=last)
-        weight = self.momentum * (step <= last)[:, None].to(mean.dtype)
+        row = steps.long().clamp(max=last)
+        weight = self.momentum / len(steps) * (steps <= last)[:, None].to(mean.dtype)
         for kept, new in ((self.mean, mean), (self.var, var)):
             kept.index_add_(0, row, weight * (new - kept[row]))
 
@@ -278,8 +268,12 @@ def check_normalisable(cell: Cell[Any, Any], by: str) -> None:
             f"{by} expects a cell whose gates read sums W x + U h + b, as those of an LSTM do, but "
             f"got {type(cell).__name__}. Try the cell without {by}."
         )
-    cell.check_sums()
+
+
+def _or_identity(norm: nn.Module | None) -> Map:
+    return identity if norm is None else norm
 
 
 def _placement(cell: AnySummed) -> Placement:
-    return {"device": cell.weight_ih.device, "dtype": cell.weight_ih.dtype}
+    parameter = next(cell.parameters())
+    return {"device": parameter.device, "dtype": parameter.dtype}

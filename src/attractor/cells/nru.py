@@ -104,6 +104,7 @@ class NRUCell(Cell[Tensor, NRUState]):
     """
 
     reference = "chandar2019towards"
+    recurrent_weights = ("weight_hh", "weight_mh")
 
     def __init__(
         self,

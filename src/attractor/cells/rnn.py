@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import Map, SummedCell, identity
+from attractor.cells.gated import PLAIN, Maps, SummedCell
 from attractor.cells.init import Initialiser, weights_
 from attractor.cells.normalise import UnitNorm
 from attractor.errors import InputError
@@ -85,16 +85,10 @@ class RNNCell(SummedCell[Tensor, Tensor]):
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
     def activate(
-        self,
-        prepared: Tensor,
-        recurrent: Tensor,
-        state: Tensor,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: Tensor, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
     ) -> tuple[Tensor, Tensor]:
         a = prepared + recurrent
         if self.norm is not None:
             a = self.norm(a)
-        h = candidate(torch.relu(a) if self.nonlinearity == "relu" else torch.tanh(a))
+        h = maps.candidate(torch.relu(a) if self.nonlinearity == "relu" else torch.tanh(a))
         return h, h

@@ -8,19 +8,19 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import GatedCell, Map, identity
+from attractor.cells.gated import PLAIN, Maps, Parts, SummedCell
 from attractor.cells.init import Initialiser, check_chrono, chrono_, uniform_, weights_
 
 
 class SRUInput(NamedTuple):
     """The input's part of the gates, the candidate, and what the highway carries."""
 
-    gates: Tensor
+    sums: Tensor
     candidate: Tensor
     carried: Tensor
 
 
-class SRUCell(GatedCell[SRUInput, Tensor]):
+class SRUCell(SummedCell[SRUInput, Tensor]):
     r"""Simple recurrent unit: all matrices read the input, so a step is elementwise.
 
     .. math::
@@ -66,7 +66,7 @@ class SRUCell(GatedCell[SRUInput, Tensor]):
 
     reference = "lei2018simple"
     state_name = "c"
-    recurrent_weights = ()
+    recurrent_weights = ("omega",)
 
     def __init__(
         self,
@@ -107,30 +107,25 @@ class SRUCell(GatedCell[SRUInput, Tensor]):
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def prepare(self, x: Tensor) -> SRUInput:
+    def parts(self) -> Parts:
+        return Parts((2 * self.hidden_size,), (2 * self.hidden_size,))
+
+    def sums(self, x: Tensor, shift: Tensor | None = None) -> Tensor:
+        return F.linear(x, self.weight_ih[: 2 * self.hidden_size], shift)
+
+    def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> SRUInput:
         n = self.hidden_size
-        sums = F.linear(x, self.weight_ih)
-        gates = sums[..., : 2 * n]
-        carried = x if self.input_size == n else sums[..., 3 * n :]
-        return SRUInput(
-            gates if self.bias is None else gates + self.bias,
-            sums[..., 2 * n : 3 * n],
-            carried if self.scale == 1 else self.scale * carried,
-        )
+        rest = F.linear(x, self.weight_ih[2 * n :])
+        carried = x if self.input_size == n else rest[..., n:]
+        return SRUInput(sums, rest[..., :n], carried if self.scale == 1 else self.scale * carried)
 
     def recurrent(self, state: Tensor) -> Tensor:
         return self.omega * torch.cat([state, state], dim=-1)
 
     def activate(
-        self,
-        prepared: SRUInput,
-        recurrent: Tensor,
-        state: Tensor,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: SRUInput, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
     ) -> tuple[Tensor, Tensor]:
-        f, p = torch.sigmoid(prepared.gates + recurrent).chunk(2, dim=-1)
-        c = f * state + (1 - f) * candidate(prepared.candidate)
-        h = p * memory(c) + (1 - p) * prepared.carried
+        f, p = torch.sigmoid(prepared.sums + recurrent).chunk(2, dim=-1)
+        c = f * state + (1 - f) * maps.candidate(prepared.candidate)
+        h = p * maps.memory(c) + (1 - p) * prepared.carried
         return h, c

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import Map, SummedCell, identity
+from attractor.cells.gated import PLAIN, Maps, SummedCell
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 from attractor.errors import InputError
 
@@ -119,16 +119,10 @@ class TLSTMCell(SummedCell[TLSTMInput, TLSTMState]):
         return state.u
 
     def activate(
-        self,
-        prepared: TLSTMInput,
-        recurrent: Tensor,
-        state: TLSTMState,
-        *,
-        candidate: Map = identity,
-        memory: Map = identity,
+        self, prepared: TLSTMInput, recurrent: Tensor, state: TLSTMState, maps: Maps = PLAIN
     ) -> tuple[Tensor, TLSTMState]:
         f, o, a = (prepared.sums + recurrent).chunk(3, dim=-1)
         f = torch.sigmoid(f)
-        c = f * state.c + (1 - f) * candidate(a)
+        c = f * state.c + (1 - f) * maps.candidate(a)
         o = torch.tanh(o) if self.output_gate == "tanh" else torch.sigmoid(o)
-        return o * memory(c), TLSTMState(c, prepared.u)
+        return o * maps.memory(c), TLSTMState(c, prepared.u)
