@@ -33,7 +33,7 @@ def make_rule(name: str, size: int | None = None, *, seed: int = 0, **options: A
     g = seeded(seed)
     if name in SIZED:
         options["size"] = size
-    if name != "meta_sgd":
+    if name not in ("meta_sgd", "anytime"):
         options["generator"] = g
     rule = perturb(OPTIMISERS[name](**options), g)
     for key, value in rule.named_parameters():

@@ -13,6 +13,7 @@ from attractor.optimisers import (
     DMSGD,
     M2SGD,
     MTL2L,
+    Anytime,
     DecayNetOptimiser,
     GlobalOptimiser,
     IHCLSTMOptimiser,
@@ -146,6 +147,26 @@ def test_m2sgd(threshold: float, size: int | None) -> None:
     rule.inner.static.data = STATIC[: size or 1].clone()
     theta = check(rule, rules.m2sgd, weights.rates(rule.inner), threshold=threshold)
     assert 0 < (theta == 0).sum() < theta.numel()
+
+
+def test_anytime() -> None:
+    rule = random(Anytime())
+    check(rule, rules.anytime, weights.anytime(rule))
+
+
+def test_anytime_starts_as_adam_around_an_average() -> None:
+    """Without the average, the fading and the decay it is torch's Adam."""
+    rule = Anytime(rate=0.01).double()
+    for off in (rule.logit_beta, rule.log_p, rule.log_delta):
+        torch.nn.init.constant_(off, -50)
+    ours, theirs = (normal(5, generator=seeded(2)).requires_grad_() for _ in range(2))
+    adam = torch.optim.Adam([theirs], lr=0.01)
+    optimiser = rule([ours])
+    for _ in range(20):
+        for theta, one in ((ours, optimiser), (theirs, adam)):
+            theta.grad = torch.cos(3 * theta.detach())
+            one.step()
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-7)
 
 
 def test_published_counts() -> None:

@@ -91,3 +91,14 @@ def mtl2l(rule: Any) -> Weights:
         "w": array(rule.head.weight[0]),
         "b": rule.head.bias.item(),
     }
+
+
+def anytime(rule: Any) -> Weights:
+    logs = ("gamma", "tau", "p", "delta", "kappa")
+    return {name: getattr(rule, f"log_{name}").exp().item() for name in logs} | {
+        "memory": array(rule.logit_memory.sigmoid()),
+        "w": array(rule.mixture),
+        "a": rule.strength.item(),
+        "b": rule.agreement.item(),
+        "beta": rule.logit_beta.sigmoid().item(),
+    }

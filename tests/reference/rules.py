@@ -228,8 +228,8 @@ def anytime(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step
     t = len(gradients)
 
     def mean(values: list[Array], memory: float) -> Array:
-        share = [memory ** (t - 1 - i) for i in range(t)]
-        return sum(s * value for s, value in zip(share, values, strict=True)) / sum(share)  # type: ignore[no-any-return]
+        share = np.array([memory ** (t - 1 - i) for i in range(t)])
+        return np.tensordot(share / share.sum(), np.array(values), 1)
 
     mu, nu, rho = weights["memory"]
     root = np.sqrt(mean([one**2 for one in gradients], rho) + 1e-14)

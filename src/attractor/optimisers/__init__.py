@@ -1,5 +1,6 @@
 """Learned optimisers: rules with weights of their own, as drop-ins for torch.optim."""
 
+from attractor.optimisers.anytime import Anytime as Anytime
 from attractor.optimisers.decaynet import DecayNetOptimiser as DecayNetOptimiser
 from attractor.optimisers.dmsgd import DMSGD as DMSGD
 from attractor.optimisers.drop_in import Learned as Learned

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from attractor.optimisers.anytime import Anytime
 from attractor.optimisers.decaynet import DecayNetOptimiser
 from attractor.optimisers.dmsgd import DMSGD
 from attractor.optimisers.global_form import GlobalOptimiser
@@ -20,5 +21,6 @@ OPTIMISERS: dict[str, Any] = {
     "meta_sgd": MetaSGD,
     "dmsgd": DMSGD,
     "m2sgd": M2SGD,
+    "anytime": Anytime,
 }
 """Every learned optimiser by its key; the command line, the docs and the tests read it."""

@@ -1,0 +1,105 @@
+"""Anytime: a learned rule of fourteen numbers that needs no horizon."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from attractor.optimisers.rule import Rule, State
+
+EPSILON = 1e-7
+FLOOR = 1e-4
+
+
+class Anytime(Rule):
+    r"""Normalised momenta, scaled by how sure they are, around an average that grows with time.
+
+    .. math::
+        m_t &= \mu m_{t-1} + (1 - \mu) g_t, \qquad
+        n_t = \nu n_{t-1} + (1 - \nu) g_t, \qquad
+        v_t = \rho v_{t-1} + (1 - \rho) g_t^2 \\
+        s_0, s_1, s_2 &= (g_t, \hat m_t, \hat n_t) / \sqrt{\hat v_t + \epsilon^2} \\
+        d_t &= (w_0 s_0 + w_1 s_1 + w_2 s_2) \, (s_2^2 + 10^{-4})^{a/2} \, e^{b \tanh(s_0 s_2)} \\
+        q_t &= \gamma (1 + t / \tau)^{-p} (d_t + \delta \theta_t) \\
+        c_t &= \kappa / (t - 1 + \kappa) \\
+        \theta_{t+1} &= \theta_t - (1 - \beta) q_t - \beta c_t (D_t + q_t), \qquad
+        D_{t+1} = (1 - c_t)(D_t + q_t)
+
+    Hats are Adam's corrections for the start at zero. The last line keeps a fast iterate, which
+    moves by :math:`-q_t`, and the average of its places, in which the latest :math:`1/\kappa` of
+    all steps count most; :math:`\theta` is at the share :math:`\beta` of the way from the one to
+    the other, and :math:`D` is how far they are apart. Such an average takes the noise out of the
+    steps at any time, so no schedule has to know when training ends.
+
+    The fourteen :math:`\mu, \nu, \rho, w, a, b, \gamma, \tau, p, \delta, \kappa, \beta` are
+    meta-learned. They start as schedule-free Adam's: w = (0, 1, 0), a = b = 0.
+
+    Args:
+        rate: :math:`\gamma` before meta-training.
+
+    Shape:
+        gradients, parameters and steps ``(learners, coordinates)``.
+
+    Example:
+        >>> model = torch.nn.Linear(3, 1)
+        >>> optimiser = Anytime()(model.parameters())
+        >>> model(torch.ones(2, 3)).sum().backward()
+        >>> optimiser.step()
+
+    Departs from the paper: no paper has this rule. The last line is that of Defazio et al., with
+    the polynomial average that they mention; the rest and the learning are ours.
+
+    References:
+        Defazio et al. (2024), The road less scheduled, arXiv:2405.15682.
+    """
+
+    key = "anytime"
+    reference = "defazio2024road"
+
+    def __init__(self, *, rate: float = 3e-3) -> None:
+        super().__init__()
+        self.options = {"rate": rate}
+        # every number is kept so that a step of 0.1 is a small one, and any real number is allowed
+        self.logit_memory = nn.Parameter(torch.logit(torch.tensor([0.9, 0.99, 0.999])))
+        self.mixture = nn.Parameter(torch.tensor([0.0, 1.0, 0.0]))
+        self.strength = nn.Parameter(torch.tensor(0.0))
+        self.agreement = nn.Parameter(torch.tensor(0.0))
+        self.log_gamma = nn.Parameter(torch.tensor(math.log(rate)))
+        self.log_tau = nn.Parameter(torch.tensor(math.log(1000.0)))
+        self.log_p = nn.Parameter(torch.tensor(math.log(0.2)))
+        self.log_delta = nn.Parameter(torch.tensor(math.log(1e-3)))
+        self.log_kappa = nn.Parameter(torch.tensor(math.log(8.0)))
+        self.logit_beta = nn.Parameter(torch.logit(torch.tensor(0.8)))
+
+    def init(self, params: Tensor) -> State:
+        return State((torch.zeros_like(params),) * 4, params.new_zeros(len(params)))
+
+    def update(
+        self,
+        grads: Tensor,
+        state: State,
+        params: Tensor,
+        *,
+        context: Tensor | None = None,
+        where: slice = slice(None),
+    ) -> tuple[Tensor, State]:
+        m, n, v, apart = state.each
+        t = state.shared[:, None] + 1
+        memory = torch.sigmoid(self.logit_memory)
+        forget, whole = 1 - memory, 1 - memory ** t[..., None]
+        m = torch.lerp(m, grads, forget[0])
+        n = torch.lerp(n, grads, forget[1])
+        v = torch.lerp(v, grads.square(), forget[2])
+        scale = (v / whole[..., 2] + EPSILON**2).rsqrt()
+        s0, s1, s2 = grads * scale, m * (scale / whole[..., 0]), n * (scale / whole[..., 1])
+        sure = self.strength / 2 * (s2.square() + FLOOR).log()
+        sure = sure + self.agreement * torch.tanh(s0 * s2)
+        w = self.mixture
+        d = (w[0] * s0 + w[1] * s1 + w[2] * s2) * sure.exp()
+        gamma = torch.exp(self.log_gamma - self.log_p.exp() * torch.log1p(t / self.log_tau.exp()))
+        q = gamma * (d + self.log_delta.exp() * params)
+        kappa, beta = self.log_kappa.exp(), torch.sigmoid(self.logit_beta)
+        c = kappa / (t - 1 + kappa)
+        ahead = apart + q
+        step = (beta - 1) * q - beta * c * ahead
+        return step, State((m, n, v, (1 - c) * ahead), t[:, 0])
