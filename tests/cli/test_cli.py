@@ -137,7 +137,7 @@ def test_stopped_by_a_signal(number: signal.Signals, jobs: str, whom: str, tmp_p
     folders = [path.parent for path in tmp_path.rglob("metrics.jsonl")]
     assert len(folders) >= started
     for folder in folders:
-        assert next(checkpoint.candidates(folder)).values["step"] > 0
+        assert next(checkpoint.candidates(folder)).values["work"]["step"] > 0
 
 
 @pytest.mark.parametrize("moment", [1.0, 2.0, 3.0])

@@ -7,15 +7,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attractor.experiments.config import RunConfig
+from attractor.experiments.kinds import SequenceRun
 from attractor.experiments.table import load
 
 TINY = Path(__file__).with_name("tiny.toml")
 
 
-def tiny(*changes: str, label: str = "GRU", seed: int = 0) -> RunConfig:
+def tiny(*changes: str, label: str = "GRU", seed: int = 0) -> SequenceRun:
     name, experiment = load(str(TINY), changes)
     found = [run for run in experiment.runs(name, [label]) if run.seed == seed]
+    assert isinstance(found[0], SequenceRun)
     return found[0]
 
 

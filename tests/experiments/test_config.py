@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from attractor.errors import InputError
-from attractor.experiments.config import VERSION, RunConfig, changed, read, read_toml, validated
+from attractor.experiments.config import VERSION, changed, read_toml, validated
+from attractor.experiments.kinds import SequenceExperiment, SequenceRun, read
 from attractor.experiments.table import EXPERIMENTS, load
 from experiments.helpers import TINY, tiny
 
@@ -26,7 +27,7 @@ def test_a_run_is_written_and_read_back_the_same() -> None:
     import tomllib
 
     run = tiny("model.t_max=9", label="LSTM")
-    again = validated(RunConfig, tomllib.loads(run.to_toml()), "config.toml")
+    again = validated(SequenceRun, tomllib.loads(run.to_toml()), "config.toml")
     assert again == run
     assert again.id == run.id
 
@@ -39,7 +40,8 @@ def test_the_id_follows_what_decides_the_numbers_only() -> None:
 
 def test_changes_reach_every_model() -> None:
     name, experiment = load(str(TINY), ["model.hidden_size=9", "seeds=[4]"])
-    assert [run.model.hidden_size for run in experiment.runs(name)] == [9, 9]
+    sizes = [run.model_dump()["model"]["hidden_size"] for run in experiment.runs(name)]
+    assert sizes == [9, 9]
     assert experiment.seeds == [4]
 
 
@@ -53,10 +55,9 @@ def test_values_of_changes_are_toml_or_else_text() -> None:
 def test_a_model_can_train_differently() -> None:
     content = read_toml(TINY)
     content["model"][0]["train"] = {"lr": 0.5}
-    from attractor.experiments.config import ExperimentConfig
-
-    experiment = validated(ExperimentConfig, content, "file")
-    assert [run.train.lr for run in experiment.runs("x")][:2] == [0.5, 0.01]
+    experiment = validated(SequenceExperiment, content, "file")
+    rates = [run.model_dump()["train"]["lr"] for run in experiment.runs("x")]
+    assert rates[:2] == [0.5, 0.01]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 import tomli_w
 
 from attractor.errors import InputError
+from attractor.estimates import estimate
 from attractor.experiments.results import (
     curve,
-    estimate,
     higher_is_better,
     main_metric,
     summary,

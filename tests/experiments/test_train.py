@@ -12,9 +12,10 @@ from filelock import FileLock
 
 from attractor.errors import InputError, RunError
 from attractor.experiments import checkpoint, folder
-from attractor.experiments.build import build, build_device
+from attractor.experiments.build import build_device, build_parts
 from attractor.experiments.folder import BusyError, run_folder
-from attractor.experiments.train import StoppedError, gradient_norm, train
+from attractor.experiments.sequence import gradient_norm
+from attractor.experiments.train import StoppedError, train
 from experiments.helpers import tiny
 
 
@@ -31,7 +32,7 @@ def test_it_learns(tmp_path: Path) -> None:
     assert done["test"]["accuracy"] > 0.5
     assert done["test"]["loss"] < rows(where, "train")[0]["loss"]
     assert [row["step"] for row in rows(where, "valid")] == [20, 40, 60, 80, 100, 120, 140]
-    assert done["parameters"] == sum(p.numel() for p in build(config).model.parameters())
+    assert done["parameters"] == sum(p.numel() for p in build_parts(config).model.parameters())
 
 
 def test_it_stops_when_solved(tmp_path: Path) -> None:
@@ -54,7 +55,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
     where = run_folder(tmp_path, config)
     failed = json.loads((where / "failed.json").read_text())
     saved = next(checkpoint.candidates(where))
-    assert saved.values["step"] == failed["step"] - 1
+    assert saved.values["work"]["step"] == failed["step"] - 1
     assert not (where / "done.json").exists()
 
 
@@ -80,7 +81,7 @@ def test_a_full_disk_keeps_what_was_saved(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(InputError, match="the disk is full. Free some space and run the same"):
         train(config, tmp_path)
     monkeypatch.setattr(os, "fsync", real)
-    assert next(checkpoint.candidates(run_folder(tmp_path, config))).values["step"] == 20
+    assert next(checkpoint.candidates(run_folder(tmp_path, config))).values["work"]["step"] == 20
     train(config, tmp_path)
     assert (run_folder(tmp_path, config) / "done.json").exists()
 
@@ -137,7 +138,7 @@ def test_gradient_norm_clips() -> None:
 
 
 def test_weights_do_not_depend_on_the_order_of_draws() -> None:
-    one, other = build(tiny()), build(tiny("train.batch_size=16"))
+    one, other = build_parts(tiny()), build_parts(tiny("train.batch_size=16"))
     torch.testing.assert_close(dict(one.model.state_dict()), dict(other.model.state_dict()))
 
 

@@ -50,6 +50,6 @@ def experiments() -> list[dict[str, Any]]:
     rows = []
     for key in EXPERIMENTS:
         _, config = load(key)
-        runs = len(config.model) * len(config.seeds)
+        runs = len(config.runs(key))
         rows.append({"key": key, "budget": config.budget, "runs": runs, "what": config.title})
     return rows

@@ -12,7 +12,8 @@ from torch.optim import SGD, Adam, Optimizer, RMSprop
 
 from attractor.cells import compose
 from attractor.errors import InputError, unknown
-from attractor.experiments.config import ModelConfig, RunConfig, TaskConfig, TrainConfig
+from attractor.experiments.config import TaskConfig
+from attractor.experiments.kinds import ModelConfig, SequenceRun, TrainConfig
 from attractor.models import SequenceClassifier, SequenceTagger
 from attractor.tasks import TASKS, Sampler, Task
 
@@ -29,7 +30,7 @@ class Parts:
     device: torch.device
 
 
-def build(config: RunConfig, data: Path | None = None) -> Parts:
+def build_parts(config: SequenceRun, data: Path | None = None) -> Parts:
     """Make the parts of a run, and seed torch's global generator for what accepts no other."""
     torch.set_num_threads(config.train.threads)
     device = build_device(config.train.device)

@@ -1,4 +1,4 @@
-"""Typed, frozen configuration of experiments and runs, read from TOML."""
+"""Typed, frozen configuration of experiments and runs, read from TOML: what all kinds share."""
 
 import copy
 import hashlib
@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -18,12 +18,12 @@ VERSION = 1
 """The newest form of configuration file that this release reads."""
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class _WithOptions(BaseModel):
-    """Further keys are options of the task or the cell, which checks them by name."""
+class WithOptions(BaseModel):
+    """Further keys are options of what is named, which checks them by name."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -32,61 +32,38 @@ class _WithOptions(BaseModel):
         return dict(self.model_extra or {})
 
 
-class TaskConfig(_WithOptions):
+class TaskConfig(WithOptions):
     """Which task, and its options."""
 
     name: str
 
 
-class ModelConfig(_WithOptions):
-    """Which cell, its sizes and its options."""
-
-    cell: str
-    hidden_size: int = Field(ge=1)
-    num_layers: int = Field(default=1, ge=1)
-    bidirectional: bool = False
-    dropout: float = Field(default=0.0, ge=0, le=1)
-    compose: dict[str, Any] = {}
-    """Normalisers and regularisers: the arguments of `attractor.cells.compose`."""
-
-
-class TrainConfig(_Frozen):
-    """How long and with what a network is trained."""
+class Settings(Frozen):
+    """How long a run is, where it runs, and how often it is saved."""
 
     steps: int = Field(ge=1)
-    batch_size: int = Field(ge=1)
-    optimiser: Literal["adam", "amsgrad", "rmsprop", "sgd"] = "adam"
-    lr: float = Field(default=1e-3, gt=0)
-    momentum: float = Field(default=0.0, ge=0)
-    clip: float | None = Field(default=None, gt=0)
-    log_every: int = Field(default=10, ge=1)
-    eval_every: int = Field(default=100, ge=1)
-    eval_batch_size: int = Field(default=250, ge=1)
     checkpoint_every: int = Field(default=100, ge=1)
-    stop_below: float | None = Field(default=None, gt=0)
     device: str = "cpu"
     threads: int = Field(default=1, ge=1)
-    compile: bool = False
 
 
-class RunConfig(_Frozen):
-    """One network, one seed: all that decides the numbers of a run."""
+class RunConfig(Frozen):
+    """One variant, one seed: all that decides the numbers of a run."""
 
     version: int = VERSION
+    kind: str
     experiment: str
     title: str
     description: str = ""
     budget: Literal["quick", "full"]
     label: str
     seed: int = Field(ge=0)
-    task: TaskConfig
-    model: ModelConfig
-    train: TrainConfig
+    train: Settings
 
     @property
     def id(self) -> str:
         """Label and seed for people, then a hash of all that decides the numbers."""
-        content = self.model_dump(exclude={"title", "description", "budget"})
+        content = self.model_dump(exclude={"kind", "title", "description", "budget"})
         text = json.dumps(content, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()
         slug = re.sub(r"[^a-z0-9]+", "-", self.label.lower()).strip("-") or "run"
@@ -96,61 +73,69 @@ class RunConfig(_Frozen):
         return tomli_w.dumps(self.model_dump(exclude_none=True))
 
 
-class Variant(ModelConfig):
-    """A model of an experiment, with its name in tables, and how its training differs."""
+class ExperimentConfig(Frozen):
+    """A comparison: several variants, each from several seeds."""
 
-    label: str
-    train: dict[str, Any] = {}
-
-
-class ExperimentConfig(_Frozen):
-    """A comparison: several models on one task, each from several seeds."""
+    run: ClassVar[type[RunConfig]]
+    """What one of its runs is."""
 
     version: int = VERSION
+    kind: str
     title: str
     description: str = ""
     budget: Literal["quick", "full"]
     seeds: list[int] = Field(min_length=1)
-    task: TaskConfig
-    train: TrainConfig
-    model: list[Variant] = Field(min_length=1)
+
+    def variants(self) -> dict[str, dict[str, Any]]:
+        """By label, the settings of each variant but for its names and seed."""
+        raise NotImplementedError
 
     def runs(self, name: str, only: Iterable[str] = ()) -> list[RunConfig]:
         """Every run of the comparison, seed by seed; with `only`, of the variants named."""
-        labels = [variant.label for variant in self.model]
-        if len(set(labels)) < len(labels):
-            raise InputError(
-                f"expected each model to have its own label, but got {labels}. Rename one."
-            )
         if len(set(self.seeds)) < len(self.seeds):
             raise InputError(
                 f"expected different seeds, but got {self.seeds}. Leave the repeated ones out."
             )
-        chosen = list(only) or labels
+        variants = self.variants()
+        chosen = list(only) or list(variants)
         for label in chosen:
-            if label not in labels:
-                raise unknown("model of this experiment", label, labels)
+            if label not in variants:
+                raise unknown("model of this experiment", label, variants)
+        names = {"experiment": name, **self.model_dump(include={*_NAMES})}
         return [
-            RunConfig(
-                experiment=name,
-                title=self.title,
-                description=self.description,
-                budget=self.budget,
-                label=variant.label,
-                seed=seed,
-                task=self.task,
-                model=ModelConfig(**variant.model_dump(exclude={"label", "train"})),
-                train=validated(TrainConfig, self.train.model_dump() | variant.train, "train"),
-            )
+            validated(self.run, {**names, "label": label, "seed": seed, **settings}, label)
             for seed in self.seeds
-            for variant in self.model
-            if variant.label in chosen
+            for label, settings in variants.items()
+            if label in chosen
         ]
 
 
-def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
-    """Read an experiment from a TOML file, with ``a.b=value`` changes."""
-    return validated(ExperimentConfig, changed(read_toml(path), changes), path.name)
+_NAMES = ("kind", "title", "description", "budget")
+
+
+def labelled(variants: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Variants by label, once no two are known to have the same."""
+    found = list(variants)
+    labels = [label for label, _ in found]
+    if len(set(labels)) < len(labels):
+        raise InputError(
+            f"expected each model to have its own label, but got {labels}. Rename one."
+        )
+    return dict(found)
+
+
+def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A table with another laid over it, table by table.
+
+    Example:
+        >>> merged({"train": {"lr": 1, "steps": 5}}, {"train": {"lr": 2}})
+        {'train': {'lr': 2, 'steps': 5}}
+    """
+    result = dict(base)
+    for key, value in changes.items():
+        both = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if both else value
+    return result
 
 
 def read_toml(path: Path) -> dict[str, Any]:

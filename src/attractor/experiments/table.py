@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from attractor.errors import unknown
-from attractor.experiments.config import ExperimentConfig, read
+from attractor.experiments.config import ExperimentConfig
+from attractor.experiments.kinds import read
 
 EXPERIMENTS: dict[str, str] = {
     "copy-quick": "copy-quick.toml",

@@ -1,21 +1,12 @@
-"""One run: train a network, survive anything, end with the same numbers."""
+"""One run: do its work, survive anything, end with the same numbers."""
 
-import math
-import os
-import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
-import torch
-from torch import Tensor, nn
-
-from attractor.cells import compile_steps
-from attractor.errors import InputError, RunError
+from attractor.errors import RunError
 from attractor.experiments import checkpoint
-from attractor.experiments.build import Parts, build
-from attractor.experiments.checkpoint import Checkpoint
 from attractor.experiments.config import RunConfig
 from attractor.experiments.folder import (
     DONE,
@@ -29,20 +20,12 @@ from attractor.experiments.folder import (
     sweep,
     write_json,
 )
-from attractor.tasks import Split
+from attractor.experiments.kinds import KINDS
+from attractor.experiments.work import DivergedError, Work
 
 
 class StoppedError(Exception):
     """The user asked to stop; the run is saved and goes on when it is started again."""
-
-
-@dataclass
-class Progress:
-    """Where a run is: what a checkpoint keeps besides tensors."""
-
-    step: int = 0
-    seconds: float = 0.0
-    solved: bool = False
 
 
 def train(
@@ -67,7 +50,7 @@ def train(
     folder = run_folder(out, config)
     if (folder / DONE).exists() and not force:
         return
-    parts = build(config, data)
+    work: Work = import_module(KINDS[config.kind].module).build(config, data)
     with locked(folder, wait=wait):
         if force:
             clear(folder)
@@ -76,10 +59,16 @@ def train(
         sweep(folder)
         (folder / FAILED).unlink(missing_ok=True)
         describe(folder, config)
-        progress, position = _restore(folder, parts)
+        seconds, position = _restore(folder, work)
         log = Log(folder, position)
         try:
-            _loop(config, folder, parts, progress, log, stop)
+            _loop(config, folder, work, time.monotonic() - seconds, log, stop)
+        except DivergedError as error:
+            write_json(folder / FAILED, {"step": work.step + 1, "reason": error.reason})
+            raise RunError(
+                f"{config.label}, seed {config.seed}: {error.reason}. The last good checkpoint is "
+                f"kept. {error.advice}"
+            ) from error
         finally:
             log.close()
 
@@ -87,140 +76,38 @@ def train(
 def _loop(
     config: RunConfig,
     folder: Path,
-    parts: Parts,
-    progress: Progress,
+    work: Work,
+    started: float,
     log: Log,
     stop: Callable[[], bool],
 ) -> None:
-    settings = config.train
-    if settings.compile:
-        _check_compiler()
-        compile_steps(parts.model, steps=30)
-    started = time.monotonic() - progress.seconds
-    norm = math.nan
-    while progress.step < settings.steps and not progress.solved:
-        batch = parts.sampler.draw()
-        loss = parts.task.loss(parts.model(batch.x.to(parts.device)), batch.y.to(parts.device))
-        parts.optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        before, norm = norm, gradient_norm(parts.model, settings.clip)
-        if not (math.isfinite(loss.item()) and math.isfinite(norm)):
-            raise _diverged(folder, config, progress.step + 1, loss.item(), norm, before)
-        parts.optimiser.step()
-        progress.step += 1
-        if progress.step % settings.log_every == 0:
-            log.add(step=progress.step, split="train", loss=loss.item(), gradient_norm=norm)
-        if progress.step % settings.eval_every == 0:
-            found = evaluate(parts, "valid", settings.eval_batch_size)
-            log.add(step=progress.step, split="valid", **found)
-            progress.solved = (
-                settings.stop_below is not None and found["loss"] < settings.stop_below
-            )
-        progress.seconds = time.monotonic() - started
+    while not work.done:
+        for row in work.advance():
+            log.add(step=work.step, **row)
         asked = stop()
-        if asked or progress.step % settings.checkpoint_every == 0:
-            if not all(p.isfinite().all() for p in parts.model.parameters()):
-                raise _diverged(folder, config, progress.step, math.nan, norm, before)
-            _save(folder, parts, progress, log)
+        if asked or work.step % config.train.checkpoint_every == 0:
+            saved = work.save()
+            values = {
+                "work": saved.values,
+                "seconds": time.monotonic() - started,
+                "position": log.position,
+            }
+            checkpoint.write(folder, saved._replace(values=values))
         if asked:
             raise StoppedError
-    test = evaluate(parts, "test", settings.eval_batch_size)
-    log.add(step=progress.step, split="test", **test)
-    if settings.stop_below is not None:
-        # a run that did not get there counts as long as it was tried, and `solved` says so
-        test |= {"steps_to_solve": progress.step, "solved": float(progress.solved)}
-    write_json(
-        folder / DONE,
-        {
-            "steps": progress.step,
-            "seconds": round(time.monotonic() - started, 3),
-            "parameters": sum(p.numel() for p in parts.model.parameters()),
-            "test": test,
-        },
-    )
+    outcome = work.outcome()
+    log.add(step=work.step, split="test", **outcome["test"])
+    seconds = round(time.monotonic() - started, 3)
+    write_json(folder / DONE, {"steps": work.step, "seconds": seconds, **outcome})
 
 
-@torch.no_grad()
-def evaluate(parts: Parts, split: Split, batch_size: int) -> dict[str, float]:
-    """The task's metrics over a split, each answer counting the same."""
-    parts.model.eval()
-    totals: dict[str, float] = {}
-    weight = 0
-    for batch in parts.task.held_out(split, batch_size):
-        y = batch.y.to(parts.device)
-        found = parts.task.metrics(parts.model(batch.x.to(parts.device)), y)
-        count = parts.task.weight(y)
-        weight += count
-        for name, value in found.items():
-            totals[name] = totals.get(name, 0.0) + float(value) * count
-    parts.model.train()
-    return {name: total / weight for name, total in totals.items()}
-
-
-def gradient_norm(model: nn.Module, clip: float | None) -> float:
-    """The norm of all gradients, which are scaled down to `clip` if it is greater."""
-    parameters = [p for p in model.parameters() if p.grad is not None]
-    limit = math.inf if clip is None else clip
-    return float(nn.utils.clip_grad_norm_(parameters, limit))
-
-
-def _diverged(
-    folder: Path, config: RunConfig, step: int, loss: float, norm: float, before: float
-) -> RunError:
-    what = "the gradient norm" if math.isfinite(loss) else "the loss"
-    reason = (
-        f"{what} became {norm if math.isfinite(loss) else loss} at step {step} of "
-        f"{config.train.steps} (gradient norm {norm:.3g}, {before:.3g} a step before)"
-    )
-    write_json(folder / FAILED, {"step": step, "reason": reason})
-    clip = "a smaller" if config.train.clip else "train.clip=1, a smaller"
-    return RunError(
-        f"{config.label}, seed {config.seed}: {reason}. The last good checkpoint is kept. "
-        f"Try {clip} train.lr than {config.train.lr:g}, or another seed."
-    )
-
-
-def _check_compiler() -> None:
-    compiler = os.environ.get("CXX", "c++")
-    if shutil.which(compiler) is None:
-        raise InputError(
-            f"expected a C++ compiler for train.compile=true, but there is no {compiler}. "
-            "Install one, or use --set train.compile=false, which is slower."
-        )
-
-
-def _save(folder: Path, parts: Parts, progress: Progress, log: Log) -> None:
-    optimiser = checkpoint.pack_optimiser(parts.optimiser)
-    random: dict[str, Tensor] = {"global": torch.get_rng_state()}
-    if parts.device.type == "cuda":
-        random["cuda"] = torch.cuda.get_rng_state(parts.device)
-    tensors = checkpoint.merged(
-        {
-            "model": parts.model.state_dict(),
-            "optimiser": optimiser.tensors,
-            "sampler": parts.sampler.state_dict(),
-            "random": random,
-        }
-    )
-    values = {**vars(progress), "optimiser": optimiser.values, "position": log.position}
-    checkpoint.write(folder, Checkpoint(tensors, values))
-
-
-def _restore(folder: Path, parts: Parts) -> tuple[Progress, int]:
-    """Put the parts where the newest whole checkpoint left them; also the length of the log."""
+def _restore(folder: Path, work: Work) -> tuple[float, int]:
+    """Put the work where the newest whole checkpoint left it; its seconds, and its log's length."""
     for saved in checkpoint.candidates(folder):
-        values = dict(saved.values)
-        position = values.pop("position")
+        values = saved.values
         metrics = folder / METRICS
-        if not metrics.exists() or metrics.stat().st_size < position:
+        if not metrics.exists() or metrics.stat().st_size < values["position"]:
             continue
-        optimiser = Checkpoint(checkpoint.part(saved.tensors, "optimiser"), values.pop("optimiser"))
-        parts.model.load_state_dict(checkpoint.part(saved.tensors, "model"))
-        checkpoint.unpack_optimiser(parts.optimiser, optimiser)
-        parts.sampler.load_state_dict(checkpoint.part(saved.tensors, "sampler"))
-        random = checkpoint.part(saved.tensors, "random")
-        torch.set_rng_state(random["global"])
-        if "cuda" in random:
-            torch.cuda.set_rng_state(random["cuda"], parts.device)
-        return Progress(**values), position
-    return Progress(), 0
+        work.restore(saved._replace(values=values["work"]))
+        return values["seconds"], values["position"]
+    return 0.0, 0

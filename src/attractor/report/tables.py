@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attractor.estimates import Estimate
 from attractor.experiments.results import (
-    Estimate,
     SummaryRow,
     Variant,
     differing,

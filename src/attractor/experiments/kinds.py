@@ -1,0 +1,108 @@
+"""The kinds of experiments: what their files hold, and where their work is done."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from attractor.errors import unknown
+from attractor.experiments.config import (
+    ExperimentConfig,
+    RunConfig,
+    Settings,
+    TaskConfig,
+    WithOptions,
+    changed,
+    labelled,
+    read_toml,
+    validated,
+)
+
+
+class ModelConfig(WithOptions):
+    """Which cell, its sizes and its options."""
+
+    cell: str
+    hidden_size: int = Field(ge=1)
+    num_layers: int = Field(default=1, ge=1)
+    bidirectional: bool = False
+    dropout: float = Field(default=0.0, ge=0, le=1)
+    compose: dict[str, Any] = Field(default_factory=dict)
+    """Normalisers and regularisers: the arguments of `attractor.cells.compose`."""
+
+
+class TrainConfig(Settings):
+    """With what a recurrent network is trained."""
+
+    batch_size: int = Field(ge=1)
+    optimiser: Literal["adam", "amsgrad", "rmsprop", "sgd"] = "adam"
+    lr: float = Field(default=1e-3, gt=0)
+    momentum: float = Field(default=0.0, ge=0)
+    clip: float | None = Field(default=None, gt=0)
+    log_every: int = Field(default=10, ge=1)
+    eval_every: int = Field(default=100, ge=1)
+    eval_batch_size: int = Field(default=250, ge=1)
+    stop_below: float | None = Field(default=None, gt=0)
+    compile: bool = False
+
+
+class SequenceRun(RunConfig):
+    """One recurrent network on one task."""
+
+    kind: Literal["sequence"] = "sequence"
+    task: TaskConfig
+    model: ModelConfig
+    train: TrainConfig
+
+
+class Variant(ModelConfig):
+    """A model of an experiment, with its name in tables, and how its training differs."""
+
+    label: str
+    train: dict[str, Any] = Field(default_factory=dict)
+
+
+class SequenceExperiment(ExperimentConfig):
+    """Several recurrent networks on one task."""
+
+    run = SequenceRun
+
+    kind: Literal["sequence"] = "sequence"
+    task: TaskConfig
+    train: TrainConfig
+    model: list[Variant] = Field(min_length=1)
+
+    def variants(self) -> dict[str, dict[str, Any]]:
+        return labelled(
+            (
+                one.label,
+                {
+                    "task": self.task.model_dump(),
+                    "model": one.model_dump(exclude={"label", "train"}),
+                    "train": self.train.model_dump() | one.train,
+                },
+            )
+            for one in self.model
+        )
+
+
+class Kind(NamedTuple):
+    """How a kind of experiment is configured, and the module whose `build` makes its work."""
+
+    config: type[ExperimentConfig]
+    module: str
+
+
+KINDS: dict[str, Kind] = {
+    "sequence": Kind(SequenceExperiment, "attractor.experiments.sequence"),
+}
+
+
+def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
+    """Read an experiment from a TOML file, with ``a.b=value`` changes."""
+    content = changed(read_toml(path), changes)
+    kind = content.get("kind", "sequence")
+    if kind not in KINDS:
+        raise unknown("kind of experiment", str(kind), KINDS)
+    return validated(KINDS[kind].config, content, path.name)

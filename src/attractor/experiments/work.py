@@ -1,0 +1,49 @@
+"""What a run does, one step at a time, so that it can be stopped, saved and taken up again."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from attractor.experiments.checkpoint import Checkpoint
+
+Row = dict[str, Any]
+"""One measurement: its split, and the measures by name."""
+
+
+class DivergedError(Exception):
+    """The numbers are no longer finite: what became of which, and what to try."""
+
+    def __init__(self, reason: str, advice: str) -> None:
+        super().__init__(reason)
+        self.reason, self.advice = reason, advice
+
+
+class Work(ABC):
+    """One run from its start to its end.
+
+    All that decides the steps to come is in what `save` returns: after `restore`, the same steps
+    follow, with the same numbers to the bit.
+    """
+
+    step: int = 0
+    """Steps done."""
+
+    @property
+    @abstractmethod
+    def done(self) -> bool:
+        """Whether nothing is left to do."""
+
+    @abstractmethod
+    def advance(self) -> list[Row]:
+        """Do one step; what was measured. Raises `DivergedError` if it cannot."""
+
+    @abstractmethod
+    def save(self) -> Checkpoint:
+        """All that decides what is to come. Raises `DivergedError` rather than keep a NaN."""
+
+    @abstractmethod
+    def restore(self, saved: Checkpoint) -> None:
+        """Go on where `save` was."""
+
+    @abstractmethod
+    def outcome(self) -> dict[str, Any]:
+        """What the run ends with: ``parameters``, and under ``test`` its measures."""
