@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -47,6 +47,7 @@ def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
+@cache
 def digits(tasks: int = 3, *, identity: bool = True) -> Stream:
     stream = permuted_images(dataset="digits", tasks=tasks, generator=seeded())
     return replace(stream, identity=identity)
@@ -129,10 +130,8 @@ def test_it_takes_a_head_per_task(name: str) -> None:
     faster = partial(torch.optim.SGD, lr=0.05)
     result = train(model, stream, made(name), iterations=150, optimiser=faster)
     assert torch.isfinite(parameters(result.model)).all()
-    learnt = (
-        result.matrix[-1, :1] if name == "freeze" else result.matrix[-1]
-    )  # its heads freeze too
-    assert learnt.min() > 0.4  # of five classes each
+    learnt = 1 if name == "freeze" else 2  # heads freeze too
+    assert result.matrix[-1, :learnt].min() > 0.4  # of five classes each
 
 
 @strategies
@@ -208,7 +207,7 @@ def through_a_file(state: dict[str, Any]) -> Any:
 
 
 @strategies
-@pytest.mark.parametrize("after", [0, 1, 7, 20, 27, 40])
+@pytest.mark.parametrize("after", [0, 7, 20, 27])
 def test_a_learner_goes_on_bit_by_bit(name: str, after: int) -> None:
     def learner(seed: int) -> Learner:
         return Learner(

@@ -58,7 +58,7 @@ def cross_entropy(model: nn.Module, batch: Samples) -> Tensor:
     )
     if y.ndim > 1:
         each = each.view_as(y).sum(1) / (y != IGNORE).sum(1).clamp(min=1)
-    return each @ batch.weight
+    return each @ batch.weight.to(each.dtype)
 
 
 class Strategy:

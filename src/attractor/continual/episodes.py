@@ -12,6 +12,10 @@ Kind = Literal["hard", "ring", "reservoir", "classes"]
 """The first samples of each task, the newest, a fair sample of all, or one of each class."""
 
 
+OfTasks = Literal["hard", "ring"]
+"""The memories that keep tasks apart."""
+
+
 class Episodes:
     """A memory of samples of each task, from which learners replay.
 

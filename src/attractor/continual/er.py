@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import torch
 from torch import Generator, Tensor, nn
 
 from attractor.continual.base import Loss, Strategy, cross_entropy
 from attractor.continual.episodes import Episodes, Kind
-from attractor.continual.gradients import weighted
+from attractor.continual.gradients import shares, weighted
 from attractor.tasks.options import whole
 from attractor.tasks.streams import Samples, Stream, joined
 
@@ -72,9 +73,8 @@ class ER(Strategy):
             return base(model, batch)
         both = joined([batch, old])
         if self.balanced:
-            shares = [1 / len(batch)] * len(batch)
-            shares += [1 / size / len(sizes) for size in sizes for _ in range(size)]
-            both = weighted(both, shares)
+            of_old = shares(sizes) / len(sizes)
+            both = weighted(both, torch.cat([shares([len(batch)]), of_old]))
         return base(model, both)
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Gradient episodic memory."""
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
 from attractor.continual.base import Loss, Strategy, cross_entropy
-from attractor.continual.episodes import Episodes, Kind
+from attractor.continual.episodes import Episodes, OfTasks
 from attractor.continual.gradients import GroupGradients
+from attractor.tasks.options import one_of
 from attractor.tasks.streams import Samples, Stream
 
 RIDGE = 1e-3
@@ -52,10 +53,11 @@ class GEM(Strategy):
 
     reference = "lopezpaz2017gradient"
 
-    def __init__(self, size: int = 250, *, margin: float = 0.5, memory: Kind = "hard") -> None:
+    def __init__(self, size: int = 250, *, margin: float = 0.5, memory: OfTasks = "hard") -> None:
         self.size, self.margin, self.memory = size, margin, memory
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
+        one_of("memory", self.memory, get_args(OfTasks))
         self.episodes = Episodes(self.memory, self.size, len(stream), generator=generator)
         self.gradients = GroupGradients(model)
         return model

@@ -53,7 +53,7 @@ class GroupGradients:
         Shape:
             ``(groups, parameters)``.
         """
-        batch = weighted(batch, [1 / size for size in sizes for _ in range(size)])
+        batch = weighted(batch, shares(sizes))
         if self._layers is not None and not self._verified:
             self._verify(batch, sizes, base)
         if self._layers is None:
@@ -66,7 +66,7 @@ class GroupGradients:
         Shape:
             ``(parameters,)``.
         """
-        batch = weighted(batch, [1.0] * len(batch))
+        batch = weighted(batch, torch.ones(len(batch)))
         if self._layers is not None and not self._verified:
             self._verify(batch, [1] * len(batch), base)
         if self._layers is None:
@@ -168,10 +168,20 @@ def products(delta: Tensor, h: Tensor, sizes: Sequence[int]) -> Tensor:
     return torch.stack([d.T @ x for d, x in pairs])
 
 
-def weighted(batch: Samples, weights: Sequence[float]) -> Samples:
+def shares(sizes: Sequence[int]) -> Tensor:
+    """What each sample counts if each group's loss is averaged on its own.
+
+    Example:
+        >>> shares([2, 1])
+        tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
+    """
+    counts = torch.tensor(sizes)
+    return torch.repeat_interleave(1 / counts.double(), counts)
+
+
+def weighted(batch: Samples, weight: Tensor) -> Samples:
     """The samples with these shares in the loss."""
-    weight = torch.tensor(weights, device=batch.x.device)
-    return Samples(batch.x, batch.y, batch.task, batch.lengths, weight)
+    return Samples(batch.x, batch.y, batch.task, batch.lengths, weight.to(batch.x.device))
 
 
 class _UnusualError(Exception):

@@ -1,16 +1,16 @@
 """MetaSGD for continual learning."""
 
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from attractor.continual.base import Loss, Strategy, cross_entropy
-from attractor.continual.episodes import Episodes, Kind
+from attractor.continual.episodes import Episodes, OfTasks
 from attractor.continual.gradients import GroupGradients
 from attractor.errors import InputError
-from attractor.tasks.options import whole
+from attractor.tasks.options import one_of, whole
 from attractor.tasks.streams import Experience, Samples, Stream, joined
 
 
@@ -62,7 +62,7 @@ class MetaSGDCL(Strategy):
         meta_lr: float = 0.01,
         meta_clip: float = 1.0,
         past: float | None = None,
-        memory: Kind = "hard",
+        memory: OfTasks = "hard",
         size: int = 250,
         replay: int = 10,
     ) -> None:
@@ -76,6 +76,7 @@ class MetaSGDCL(Strategy):
         self.memory, self.size, self.replay = memory, size, whole("replay", replay, 1)
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
+        one_of("memory", self.memory, get_args(OfTasks))
         self.episodes = Episodes(self.memory, self.size, len(stream), generator=generator)
         self.gradients = GroupGradients(model)
         theta = self.gradients.flat.values()

@@ -1,0 +1,123 @@
+"""GEM's projection against an independent solver, on every kind of gradients."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from attractor.continual.gem import RIDGE, multipliers, project
+
+Floats = NDArray[np.float64]
+
+
+def objective(gram: Floats, overlap: Floats, v: Floats) -> float:
+    P = gram + RIDGE * np.eye(len(v))
+    return float(0.5 * v @ P @ v + overlap @ v)
+
+
+def by_projected_gradient(gram: Floats, overlap: Floats, margin: float) -> Floats:
+    """The same minimum by accelerated descent on the box, in another hand's way."""
+    P = gram + RIDGE * np.eye(len(overlap))
+    step = 1 / np.linalg.eigvalsh(P)[-1]
+    v = ahead = np.full(len(overlap), margin)
+    for count in range(2_000):
+        new = np.maximum(margin, ahead - step * (P @ ahead + overlap))
+        ahead = new + count / (count + 3) * (new - v)
+        v = new
+    return v
+
+
+numbers = st.floats(-3, 3, allow_subnormal=False)
+
+
+@st.composite
+def gradients(draw: st.DrawFn) -> tuple[Floats, Floats]:
+    """A gradient and those of earlier tasks, some of them zero, equal, opposite or dependent."""
+    tasks, size = draw(st.integers(1, 6)), draw(st.integers(1, 5))
+    row = st.lists(numbers, min_size=size, max_size=size)
+    G = np.array(draw(st.lists(row, min_size=tasks, max_size=tasks)))
+    for task in range(1, tasks):
+        kind = draw(st.sampled_from(["as it is", "zero", "equal", "opposite", "sum"]))
+        if kind != "as it is":
+            G[task] = {"zero": 0 * G[0], "equal": G[0], "opposite": -G[0]}.get(kind, G.sum(0))
+    return np.array(draw(row)), G
+
+
+def by_bounded_least_squares(g: Floats, G: Floats, margin: float) -> Floats:
+    """The same minimum in the space of the parameters: |G'v + g|^2 + ridge |v|^2."""
+    A = np.concatenate([G.T, RIDGE**0.5 * np.eye(len(G))])
+    b = np.concatenate([-g, np.zeros(len(G))])
+    found: Floats = scipy.optimize.lsq_linear(A, b, bounds=(margin, np.inf), method="bvls").x
+    return found
+
+
+@settings(max_examples=100, deadline=None)
+@given(gradients(), st.sampled_from([0.0, 0.5]))
+def test_the_solution_is_that_of_bounded_least_squares(
+    case: tuple[Floats, Floats], margin: float
+) -> None:
+    g, G = case
+    gram, overlap = G @ G.T, G @ g
+    v = multipliers(gram, overlap, margin)
+    assert (v >= margin).all()
+    other = by_bounded_least_squares(g, G, margin)
+    least = objective(gram, overlap, other)
+    assert objective(gram, overlap, v) <= least + 1e-5 * (1 + abs(least))
+    np.testing.assert_allclose(g + v @ G, g + other @ G, atol=1e-3 * (1 + np.abs(g).max()))
+
+
+@pytest.mark.parametrize("tasks", [1, 4, 19])
+@pytest.mark.parametrize("margin", [0.0, 0.5])
+def test_the_solution_is_that_of_projected_gradient_descent(tasks: int, margin: float) -> None:
+    random = np.random.default_rng(tasks)
+    G, g = random.normal(size=(tasks, 300)), random.normal(size=300)
+    gram, overlap = G @ G.T, G @ g
+    other = by_projected_gradient(gram, overlap, margin)
+    np.testing.assert_allclose(multipliers(gram, overlap, margin), other, atol=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(gradients())
+def test_without_a_margin_no_earlier_loss_grows(case: tuple[Floats, Floats]) -> None:
+    g, G = (torch.tensor(one, dtype=torch.float32) for one in case)
+    new = project(g, G)
+    scale = 1 + float(G.abs().max()) * float(g.abs().max())
+    assert (G @ new).min() >= -2e-2 * scale * len(G)  # what the ridge allows
+
+
+def test_hand_worked() -> None:
+    # g = (1, -1), one earlier gradient (0, 2): v = 2 / (4 + ridge), so g becomes (1, ~0)
+    new = project(torch.tensor([1.0, -1.0]), torch.tensor([[0.0, 2.0]]))
+    assert new.tolist() == pytest.approx([1, -1 + 2 * 2 / (4 + RIDGE)], abs=1e-6)
+    # the margin is a lower bound of v, not something added to it
+    new = project(torch.tensor([1.0, -1.0]), torch.tensor([[0.0, 2.0]]), margin=3.0)
+    assert new.tolist() == pytest.approx([1, -1 + 3 * 2])
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e-6, 1.0, 1e6, 1e15])
+def test_gradients_of_any_size(scale: float) -> None:
+    random = torch.Generator().manual_seed(0)
+    G = torch.randn(5, 50, generator=random) * scale
+    G[3] = G[2]
+    G[4] = -G[1]
+    g = torch.randn(50, generator=random) * scale
+    new = project(g, G, 0.5)
+    assert torch.isfinite(new).all()
+
+
+def test_diverged_gradients_pass() -> None:
+    assert multipliers(np.array([[np.nan]]), np.array([1.0])).tolist() == [0]
+
+
+def test_a_solver_that_gives_up_has_a_deputy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gives_up(*_: object, **__: object) -> None:
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    random = np.random.default_rng(1)
+    G, g = random.normal(size=(6, 40)), random.normal(size=40)
+    expected = multipliers(G @ G.T, G @ g, 0.5)
+    monkeypatch.setattr(scipy.optimize, "nnls", gives_up)
+    np.testing.assert_allclose(multipliers(G @ G.T, G @ g, 0.5), expected, atol=1e-8)

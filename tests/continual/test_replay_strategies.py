@@ -1,0 +1,153 @@
+"""ER, A-GEM and joint training against their equations."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from attractor import InputError
+from attractor.continual import AGEM, ER, Joint, Learner
+from attractor.continual.agem import project
+from attractor.tasks.streams import Samples
+from continual.helpers import batch, digits, mlp, parameters, seeded
+
+
+def filled(strategy: ER) -> ER:
+    """After two tasks of which it saw 30 samples each."""
+    stream = digits()
+    strategy.start(mlp(), stream, generator=seeded())
+    for task in stream[:2]:
+        for seed in range(3):
+            strategy.loss(mlp(), batch(task, 10, seed))
+    return strategy
+
+
+def seen(strategy: ER, new: Samples) -> Samples:
+    """What the strategy shows to the loss."""
+    shown: list[Samples] = []
+
+    def note(_: object, samples: Samples) -> torch.Tensor:
+        shown.append(samples)
+        return torch.zeros(())
+
+    strategy.loss(mlp(), new, note)
+    return shown[0]
+
+
+def test_er_replays_so_many_of_each_earlier_task_with_the_batch() -> None:
+    strategy = filled(ER(size=25, replay=4))
+    new = batch(digits()[2], 10)
+    shown = seen(strategy, new)
+    assert shown.task.tolist() == [2] * 10 + [0] * 4 + [1] * 4
+    assert torch.equal(shown.x[:10], new.x)
+    first = torch.cat([batch(digits()[0], 10, seed).x for seed in range(3)])[:25]
+    for row in shown.x[10:14]:
+        assert (row == first).all(1).any()  # among the first 25 of task 0
+
+
+def test_er_averages_over_the_whole_batch() -> None:
+    strategy = filled(ER(size=25, replay=4))
+    model, new = mlp(), batch(digits()[2], 10)
+    state = strategy.state_dict()
+    shown = seen(strategy, new)
+    strategy.load_state_dict(state)
+    loss = strategy.loss(model, new)
+    each = F.cross_entropy(model(shown.x), shown.y, reduction="none")
+    torch.testing.assert_close(loss, each.sum() / 18)  # equation 6.3
+
+
+def test_balanced_er_averages_each_task_on_its_own() -> None:
+    strategy = filled(ER(size=25, replay=4, balanced=True))
+    model, new = mlp(), batch(digits()[2], 10)
+    state = strategy.state_dict()
+    shown = seen(strategy, new)
+    strategy.load_state_dict(state)
+    loss = strategy.loss(model, new)
+    each = F.cross_entropy(model(shown.x), shown.y, reduction="none")
+    expected = each[:10].mean() + (each[10:14].mean() + each[14:].mean()) / 2
+    torch.testing.assert_close(loss, expected)
+
+
+@pytest.mark.parametrize("memory", ["reservoir", "classes"])
+def test_er_from_a_reservoir_replays_so_many_in_all(memory: str) -> None:
+    strategy = filled(ER(memory, 40, replay=12))  # type: ignore[arg-type]
+    shown = seen(strategy, batch(digits()[2], 10))
+    assert len(shown) == 22
+    assert set(shown.task[10:].tolist()) <= {0, 1}
+
+
+def test_er_does_not_slow_down_with_the_memory() -> None:
+    strategy = filled(ER("ring", 30, replay=4))
+    memory = strategy.episodes.memory
+    taken = memory.nbytes
+    for seed in range(20):
+        strategy.loss(mlp(), batch(digits()[2], 10, seed))
+    assert memory.nbytes == taken
+
+
+def test_a_ring_smaller_than_the_stream_is_refused_before_anything_is_lost() -> None:
+    model = mlp()
+    before = parameters(model)
+    with pytest.raises(InputError, match="each of the 3 tasks, but got 2"):
+        Learner(model, digits(), ER("ring", 2))
+    assert torch.equal(parameters(model), before)
+
+
+def test_unknown_memories_are_refused() -> None:
+    with pytest.raises(InputError, match="'reservoir'"):
+        Learner(mlp(), digits(), ER("reservoire", 10))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="replay to be at least 1"):
+        ER(replay=0)
+
+
+def test_agem_projects_onto_the_half_space() -> None:
+    g = seeded()
+    for _ in range(20):
+        gradient, reference = torch.randn(2, 30, generator=g)
+        new = project(gradient, reference)
+        if gradient @ reference >= 0:
+            assert torch.equal(new, gradient)
+        else:
+            assert abs(float(new @ reference)) < 1e-4
+            # the nearest such point: the change is along the reference
+            change = new - gradient
+            cosine = F.cosine_similarity(change, reference, dim=0)
+            assert float(cosine) == pytest.approx(1, abs=1e-5)
+
+
+def test_agem_has_a_zero_reference_for_nothing() -> None:
+    gradient = torch.tensor([1.0, -2.0])
+    assert torch.equal(project(gradient, torch.zeros(2)), gradient)
+
+
+def test_agem_keeps_the_newest_of_each_class_and_leaves_the_present_task_out() -> None:
+    strategy, stream = AGEM(per_class=2, reference_batch=500), digits(2)
+    strategy.start(mlp(), stream, generator=seeded())
+    last: dict[int, list[torch.Tensor]] = {}
+    for seed in range(6):
+        some = batch(stream[0], 10, seed)
+        strategy.loss(mlp(), some)
+        for x, y in zip(some.x, some.y.tolist(), strict=True):
+            last.setdefault(y, []).append(x)
+    strategy.loss(mlp(), batch(stream[1], 10))
+    drawn = strategy._draw()
+    assert (drawn.task == 0).all()
+    assert len(drawn) == sum(min(2, len(rows)) for rows in last.values())
+    for x, y in zip(drawn.x, drawn.y.tolist(), strict=True):
+        assert any(torch.equal(x, row) for row in last[y][-2:])
+
+
+def test_joint_learns_from_all_data_of_all_tasks_so_far() -> None:
+    strategy, stream = Joint(), digits()
+    strategy.start(mlp(), stream, generator=seeded())
+    shown: list[Samples] = []
+
+    def note(_: object, samples: Samples) -> torch.Tensor:
+        shown.append(samples)
+        return torch.zeros(())
+
+    rows = set()
+    for seed in range(40):
+        strategy.loss(mlp(), batch(stream[2], 10, seed), note)
+        assert shown[-1].task.tolist() == [2] * 10 + [0] * 10 + [1] * 10
+        rows |= {x.numpy().tobytes() for x in shown[-1].x[10:20]}
+    assert len(rows) > 300  # no memory limits it
