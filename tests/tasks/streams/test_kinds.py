@@ -13,6 +13,7 @@ import torch
 from attractor import InputError
 from attractor.tasks.data import data_root
 from attractor.tasks.data.series import read_series
+from attractor.tasks.images import Images
 from attractor.tasks.streams import (
     ICARL_ORDER,
     STREAMS,
@@ -20,6 +21,7 @@ from attractor.tasks.streams import (
     Experience,
     Stream,
     in_groups,
+    incremental_images,
     inject_noise,
     own_heads,
     permuted,
@@ -32,6 +34,7 @@ from attractor.tasks.streams import (
     split_series,
     with_features,
 )
+from attractor.tasks.streams.incremental import SETTINGS
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -161,7 +164,7 @@ def test_every_stream_of_the_table_that_needs_no_files_can_be_had() -> None:
     for name, make in STREAMS.items():
         parameters = inspect.signature(make).parameters
         options: dict[str, Any] = {"generator": seeded()} if "generator" in parameters else {}
-        if "root" not in parameters or name in ("series_sets", "split_series"):
+        if name in ("incremental_images", "series_sets", "split_series"):
             continue
         options |= {"datasets": ["digits"]} if name == "image_sets" else {"dataset": "digits"}
         stream = make(**options)
@@ -194,6 +197,43 @@ def test_permuted_mnist_is_normalised() -> None:
     assert x.shape == (10_000, 784)
     assert x.min() == pytest.approx(-0.1307 / 0.3081, abs=1e-4)
     assert stream[1].train.x is stream[0].train.x  # one copy of the images in memory
+
+
+def small_cifar100(half: str, root: object) -> Images:
+    y = torch.arange(300) % 100
+    x = y.to(torch.uint8)[:, None, None, None].expand(-1, 3, 32, 32)
+    return Images(x, y)
+
+
+def test_incremental_cifar100_is_cut_as_in_the_thesis(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = SETTINGS["cifar100"]._replace(load=small_cifar100)
+    monkeypatch.setitem(SETTINGS, "cifar100", setting)
+    stream = incremental_images(dataset="cifar100")
+    assert len(stream) == 10
+    assert stream[0].name == "classes 37, 95, 14, 71, 96"  # the 51st to 55th of iCaRL's order
+    assert stream.outputs == 5
+    x = stream[0].test_samples.x
+    assert x.shape == (15, 3, 32, 32)
+    # a pixel of class 37 in the red channel
+    of_37 = x[stream[0].test_samples.y == 0]
+    assert float(of_37[0, 0, 0, 0]) == pytest.approx((37 / 255 - 0.5071) / 0.2673, abs=1e-5)
+    (first,) = incremental_images(dataset="cifar100", part="first")
+    assert first.classes == tuple(range(50))
+    shown = {int(v) for v in first.train.x[:, 0, 0, 0]}
+    assert shown == set(ICARL_ORDER[:50])
+    by_class = incremental_images(dataset="cifar100", relabel=False)
+    assert by_class[0].classes == (37, 95, 14, 71, 96)
+    assert by_class[0].train.x.dtype == torch.uint8  # bytes in memory
+
+
+def test_incremental_cifar10() -> None:
+    needs("cifar-10-batches-bin")
+    stream = incremental_images(dataset="cifar10", batches=2)
+    assert [one.name for one in stream] == ["classes 4, 5", "classes 6, 7", "classes 8, 9"]
+    assert sum(len(one.test.y) for one in stream) == 6000
+    x = stream[0].test_samples.x
+    assert abs(float(x.mean())) < 0.2
+    assert float(x.std()) == pytest.approx(1, abs=0.1)
 
 
 def test_series_of_both_formats(tmp_path: Path) -> None:

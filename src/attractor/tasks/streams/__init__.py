@@ -16,6 +16,7 @@ from attractor.tasks.streams.images import permuted_images as permuted_images
 from attractor.tasks.streams.images import permuted_sequences as permuted_sequences
 from attractor.tasks.streams.images import rotated_images as rotated_images
 from attractor.tasks.streams.images import split_images as split_images
+from attractor.tasks.streams.incremental import incremental_images as incremental_images
 from attractor.tasks.streams.series import series_sets as series_sets
 from attractor.tasks.streams.series import split_series as split_series
 from attractor.tasks.streams.table import STREAMS as STREAMS

@@ -10,10 +10,12 @@ from attractor.tasks.streams.images import (
     rotated_images,
     split_images,
 )
+from attractor.tasks.streams.incremental import incremental_images
 from attractor.tasks.streams.series import series_sets, split_series
 
 STREAMS: dict[str, Callable[..., Stream]] = {
     "image_sets": image_sets,
+    "incremental_images": incremental_images,
     "permuted_images": permuted_images,
     "permuted_sequences": permuted_sequences,
     "rotated_images": rotated_images,
