@@ -72,6 +72,30 @@ def test_a_stopped_training_ends_with_the_same_weights(stop: int) -> None:
     assert torch.equal(weights(resumed.rule), weights(whole.rule))
 
 
+@pytest.mark.parametrize("stop", range(1, 6))
+def test_a_stopped_evolution_ends_with_the_same_weights(stop: int) -> None:
+    def trainer(seed: int) -> PESTrainer:
+        return PESTrainer(
+            MTL2L(context_size=64, hidden_size=4, generator=generator(seed)),
+            [problem(), problem(5)],
+            updates=6,
+            pairs=3,
+            steps=(4, 9),
+            unroll=2,
+            generator=generator(seed),
+        )
+
+    whole = trainer(0)
+    for _ in range(stop):
+        whole.advance()
+    saved = whole.state_dict()
+    ends = [whole.advance() for _ in iter(lambda: whole.done, True)]
+    resumed = trainer(99)
+    resumed.load_state_dict(saved)
+    assert [resumed.advance() for _ in iter(lambda: resumed.done, True)] == ends
+    assert torch.equal(weights(resumed.rule), weights(whole.rule))
+
+
 def test_learners_that_diverge_are_given_up_and_the_rule_is_kept() -> None:
     rule = MetaSGD(size=64 * 4 + 4 + 50, rate=3e38)
     trainer = MetaTrainer(rule, [problem()], learners=9, steps=20, unroll=5, generator=generator())

@@ -16,7 +16,7 @@ from attractor.experiments.build import Parts, build_parts
 from attractor.experiments.checkpoint import Checkpoint
 from attractor.experiments.kinds import SequenceRun
 from attractor.experiments.work import DivergedError, Row, Work
-from attractor.tasks import Split
+from attractor.tasks import evaluate
 
 
 def build(config: SequenceRun, data: Path | None) -> Work:
@@ -54,13 +54,13 @@ class SequenceWork(Work):
         if self.step % settings.log_every == 0:
             rows.append({"split": "train", "loss": loss.item(), "gradient_norm": self.norm})
         if self.step % settings.eval_every == 0:
-            found = evaluate(parts, "valid", settings.eval_batch_size)
+            found = evaluate(parts.model, parts.task, "valid", settings.eval_batch_size)
             rows.append({"split": "valid", **found})
             self.solved = settings.stop_below is not None and found["loss"] < settings.stop_below
         return rows
 
     def outcome(self) -> dict[str, Any]:
-        test = evaluate(self.parts, "test", self.settings.eval_batch_size)
+        test = evaluate(self.parts.model, self.parts.task, "test", self.settings.eval_batch_size)
         if self.settings.stop_below is not None:
             # a run that did not get there counts as long as it was tried, and `solved` says so
             test |= {"steps_to_solve": self.step, "solved": float(self.solved)}
@@ -110,23 +110,6 @@ class SequenceWork(Work):
             f"{self.norm:.3g}, {before:.3g} a step before)",
             f"Try {clip} train.lr than {settings.lr:g}, or another seed.",
         )
-
-
-@torch.no_grad()
-def evaluate(parts: Parts, split: Split, batch_size: int) -> dict[str, float]:
-    """The task's metrics over a split, each answer counting the same."""
-    parts.model.eval()
-    totals: dict[str, float] = {}
-    weight = 0
-    for batch in parts.task.held_out(split, batch_size):
-        y = batch.y.to(parts.device)
-        found = parts.task.metrics(parts.model(batch.x.to(parts.device)), y)
-        count = parts.task.weight(y)
-        weight += count
-        for name, value in found.items():
-            totals[name] = totals.get(name, 0.0) + float(value) * count
-    parts.model.train()
-    return {name: total / weight for name, total in totals.items()}
 
 
 def gradient_norm(model: nn.Module, clip: float | None) -> float:

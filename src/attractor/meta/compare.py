@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 from attractor.errors import InputError
 from attractor.meta.learners import Problem
 from attractor.optimisers import Learned
-from attractor.tasks import Batch
+from attractor.tasks import Batch, evaluate
 
 Factory = Callable[[Iterable[nn.Parameter]], Optimizer]
 """Makes an optimiser for parameters: a rule, or ``partial(torch.optim.SGD, lr=0.1)``."""
@@ -121,7 +121,7 @@ def _follow(
         if alive:
             optimiser.step()
         if step == steps or (every is not None and step % every == 0):
-            found = _evaluate(network, problem, split) if alive else {}
+            found = evaluate(network, problem.task, split, 1000) if alive else {}
             curve.steps.append(step)
             curve.loss.append(found.get("loss", float("inf")))
             curve.accuracy.append(found.get("accuracy", 0.0))
@@ -130,19 +130,3 @@ def _follow(
 def _finite(network: nn.Module) -> bool:
     gradients: list[Tensor] = [p.grad for p in network.parameters() if p.grad is not None]
     return all(bool(g.isfinite().all()) for g in gradients)
-
-
-@torch.no_grad()
-def _evaluate(network: nn.Module, problem: Problem, split: Any) -> dict[str, float]:
-    network.eval()
-    place = next(network.parameters()).device
-    totals: dict[str, float] = {}
-    weight = 0
-    for batch in problem.task.held_out(split, 1000):
-        y = batch.y.to(place)
-        count = problem.task.weight(y)
-        weight += count
-        for name, value in problem.task.metrics(network(batch.x.to(place)), y).items():
-            totals[name] = totals.get(name, 0.0) + float(value) * count
-    network.train()
-    return {name: total / weight for name, total in totals.items()}

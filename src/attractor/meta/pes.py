@@ -9,6 +9,13 @@ from torch.func import functional_call, vmap
 
 from attractor.errors import InputError
 from attractor.meta.learners import Learners, Problem
+from attractor.meta.saving import (
+    learner_tensors,
+    load_learner_tensors,
+    load_rule_tensors,
+    rule_tensors,
+    under,
+)
 from attractor.meta.trainer import Progress
 from attractor.optimisers import Rule, State
 from attractor.tasks import Batch
@@ -131,23 +138,59 @@ class PESTrainer:
         self.update += 1
         return Progress(self.update, self.unroll, sum(losses) / len(losses), losses[-1])
 
+    def state_dict(self) -> dict[str, Any]:
+        """All that decides what comes: tensors by name under ``tensors``, the rest plain values."""
+        tensors = rule_tensors(self.rule, self.adam)
+        tensors["generator"] = self.generator.get_state()
+        for index, pair in enumerate(self.particles):
+            found = learner_tensors(pair.learners, pair.params, pair.state)
+            found |= {f"moved.{name}": value.clone() for name, value in pair.moved.items()}
+            tensors |= {f"pair.{index}.{name}": value for name, value in found.items()}
+        numbers = {"update": self.update, "started": self.started}
+        pairs = [[pair.problem, pair.horizon, pair.step] for pair in self.particles]
+        return {"tensors": tensors, "numbers": numbers, "pairs": pairs}
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        tensors: dict[str, Tensor] = saved["tensors"]
+        load_rule_tensors(self.rule, self.adam, tensors)
+        self.particles = []
+        for index, (problem, horizon, step) in enumerate(saved["pairs"]):
+            pair = self._pair(problem, horizon)
+            found = under(tensors, f"pair.{index}.")
+            pair.params, pair.state = load_learner_tensors(self.rule, pair.learners, found)
+            pair.moved, pair.step = under(found, "moved."), step
+            self.particles.append(pair)
+        self.update, self.started = saved["numbers"]["update"], saved["numbers"]["started"]
+        self.generator.set_state(tensors["generator"])
+
     def _fresh(self) -> "_Pair":
         if isinstance(self.steps, int):
             horizon = self.steps
         else:
             low, high = self.steps
             horizon = round(low * (high / low) ** torch.rand((), generator=self.generator).item())
-        problem = self.problems[self.started % len(self.problems)]
+        problem = self.started % len(self.problems)
         self.started += 1
-        return _Pair(self.rule, problem, horizon, self.generator)
+        return self._pair(problem, horizon)
+
+    def _pair(self, problem: int, horizon: int) -> "_Pair":
+        return _Pair(self.rule, self.problems, problem, horizon, self.generator)
 
 
 class _Pair:
     """Two learners that start alike and see the same batches, under opposite moves of the rule."""
 
-    def __init__(self, rule: Rule, problem: Problem, horizon: int, generator: Generator) -> None:
-        self.learners = Learners(problem, 1, generator=generator)
-        self.generator = generator
+    def __init__(
+        self,
+        rule: Rule,
+        problems: Sequence[Problem],
+        problem: int,
+        horizon: int,
+        generator: Generator,
+    ) -> None:
+        self.learners = Learners(problems[problem], 1, generator=generator)
+        self.generator, self.problem = generator, problem
         self.horizon, self.step = horizon, 0
         self.params = self.learners.start.repeat(2, 1)
         self.state = rule.init(self.params)

@@ -5,12 +5,17 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.utils import _pytree as pytree
 
 from attractor.errors import InputError, RunError
 from attractor.meta.learners import Learners, Problem
+from attractor.meta.saving import (
+    learner_tensors,
+    load_learner_tensors,
+    load_rule_tensors,
+    rule_tensors,
+)
 from attractor.meta.unroll import Moment, Objective, Unrolled, first_order, second_order
-from attractor.optimisers import Rule, State
+from attractor.optimisers import Rule
 from attractor.tasks import Batch
 
 PATIENCE = 5
@@ -152,59 +157,28 @@ class MetaTrainer:
 
     def state_dict(self) -> dict[str, Any]:
         """All that decides what comes: tensors by name under ``tensors``, the rest plain values."""
-        tensors: dict[str, Tensor] = {
-            f"rule.{name}": value.clone() for name, value in self.rule.state_dict().items()
-        }
+        tensors = rule_tensors(self.rule, self.adam)
         tensors["generator"] = self.generator.get_state()
-        adam = self.adam.state_dict()
-        for index, entries in adam["state"].items():
-            for name, value in entries.items():
-                tensors[f"adam.{index}.{name}"] = value.clone()
         if self.learners is not None and self.moment is not None:
             params, state, batch = self.moment
-            tensors |= {"params": params, "batch.x": batch.x, "batch.y": batch.y}
-            for i, leaf in enumerate(pytree.tree_leaves(state)):
-                tensors[f"state.{i}"] = leaf
-            for name, value in self.learners.buffers.items():
-                tensors[f"buffers.{name}"] = value
-            for name, value in self.learners.sampler.state_dict().items():
-                tensors[f"sampler.{name}"] = value
+            tensors |= learner_tensors(self.learners, params, state)
+            tensors |= {"batch.x": batch.x.clone(), "batch.y": batch.y.clone()}
         numbers = {name: getattr(self, name) for name in ("round", "step", "horizon", "failures")}
         return {"tensors": tensors, "numbers": numbers}
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         tensors: dict[str, Tensor] = saved["tensors"]
-
-        def under(prefix: str) -> dict[str, Tensor]:
-            return {
-                name[len(prefix) :]: value.clone()
-                for name, value in tensors.items()
-                if name.startswith(prefix)
-            }
-
-        self.rule.load_state_dict(under("rule."))
+        load_rule_tensors(self.rule, self.adam, tensors)
         for name, value in saved["numbers"].items():
             setattr(self, name, value)
-        adam = self.adam.state_dict()
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, value in under("adam.").items():
-            index, entry = name.split(".", 1)
-            state.setdefault(int(index), {})[entry] = value
-        self.adam.load_state_dict({**adam, "state": state})
         self.learners = self.moment = None
         if "params" in tensors:
-            params = tensors["params"].clone()
-            self.learners = Learners(self._problem(), len(params), generator=self.generator)
-            self.learners.buffers = {k: under("buffers.")[k] for k in self.learners.buffers}
-            self.learners.sampler.load_state_dict(under("sampler."))
-            spec = pytree.tree_structure(self.rule.init(params[:, :1]))
-            leaves = under("state.")
-            filled: State = pytree.tree_unflatten(
-                [leaves[str(i)] for i in range(len(leaves))], spec
-            )
+            count = len(tensors["params"])
+            self.learners = Learners(self._problem(), count, generator=self.generator)
+            params, state = load_learner_tensors(self.rule, self.learners, tensors)
             batch = Batch(tensors["batch.x"].clone(), tensors["batch.y"].clone())
-            self.moment = Moment(params, filled, batch)
+            self.moment = Moment(params, state, batch)
         self.generator.set_state(tensors["generator"])
 
     def _problem(self) -> Problem:

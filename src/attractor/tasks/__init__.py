@@ -13,6 +13,7 @@ from attractor.tasks.copy import CopyMemory as CopyMemory
 from attractor.tasks.cub200 import load_cub200 as load_cub200
 from attractor.tasks.denoise import Denoise as Denoise
 from attractor.tasks.digits import Digits as Digits
+from attractor.tasks.evaluation import evaluate as evaluate
 from attractor.tasks.fashion_mnist import FashionMNIST as FashionMNIST
 from attractor.tasks.generated import Generated as Generated
 from attractor.tasks.images import ImageTask as ImageTask
