@@ -91,7 +91,7 @@ class Watch:
                 continue
             if key not in self.bars:
                 name = f"{config.label}, seed {config.seed}"
-                self.bars[key] = self.progress.add_task(name, total=config.train.steps, note="")
+                self.bars[key] = self.progress.add_task(name, total=config.total, note="")
             note = f"loss {row.get('loss', 0):.4f}"
             self.progress.update(self.bars[key], completed=row["step"], note=note)
 
@@ -100,7 +100,7 @@ class Watch:
         if config is None:
             return ""
         return (
-            f"{config.label}, seed {config.seed}: step {row['step']}/{config.train.steps}, "
+            f"{config.label}, seed {config.seed}: step {row['step']}/{config.total}, "
             f"loss {row.get('loss', 0):.4f}"
         )
 

@@ -38,6 +38,13 @@ class TaskConfig(WithOptions):
     name: str
 
 
+class NetworkConfig(WithOptions):
+    """Which network, the sizes of its hidden layers if it has such, and its options."""
+
+    name: str
+    hidden: list[int] = Field(default_factory=list)
+
+
 class Settings(Frozen):
     """How long a run is, where it runs, and how often it is saved."""
 
@@ -59,6 +66,11 @@ class RunConfig(Frozen):
     label: str
     seed: int = Field(ge=0)
     train: Settings
+
+    @property
+    def total(self) -> int:
+        """Steps from start to end."""
+        return self.train.steps
 
     @property
     def id(self) -> str:

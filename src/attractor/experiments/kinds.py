@@ -15,9 +15,12 @@ from attractor.experiments.config import (
     WithOptions,
     changed,
     labelled,
+    merged,
     read_toml,
     validated,
 )
+from attractor.experiments.continual_config import ContinualExperiment
+from attractor.experiments.learned_config import LearnedExperiment
 
 
 class ModelConfig(WithOptions):
@@ -95,13 +98,18 @@ class Kind(NamedTuple):
 
 
 KINDS: dict[str, Kind] = {
+    "continual": Kind(ContinualExperiment, "attractor.experiments.lifelong"),
+    "learned": Kind(LearnedExperiment, "attractor.experiments.learned"),
     "sequence": Kind(SequenceExperiment, "attractor.experiments.sequence"),
 }
 
 
 def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
     """Read an experiment from a TOML file, with ``a.b=value`` changes."""
-    content = changed(read_toml(path), changes)
+    content = read_toml(path)
+    if "base" in content:  # another file of the folder, of which this one changes some values
+        content = merged(read_toml(path.with_name(content.pop("base"))), content)
+    content = changed(content, changes)
     kind = content.get("kind", "sequence")
     if kind not in KINDS:
         raise unknown("kind of experiment", str(kind), KINDS)

@@ -10,6 +10,7 @@ from attractor.experiments.kinds import read
 EXPERIMENTS: dict[str, str] = {
     "copy-quick": "copy-quick.toml",
     "demo": "demo.toml",
+    "permuted-mnist": "permuted-mnist.toml",
 }
 
 

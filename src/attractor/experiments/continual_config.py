@@ -1,0 +1,98 @@
+"""What the file of a continual-learning experiment holds."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from attractor.experiments.config import (
+    ExperimentConfig,
+    Frozen,
+    NetworkConfig,
+    RunConfig,
+    Settings,
+    WithOptions,
+    labelled,
+    merged,
+)
+
+
+class StreamConfig(WithOptions):
+    """Which stream of tasks, and its options."""
+
+    name: str
+    tasks: int = Field(default=10, ge=1)
+    identity: bool = False
+    """Tell the task of each sample, in the test too."""
+    noise: float = Field(default=0.0, ge=0, le=1)
+    """Share of the pixels that are shuffled in training data."""
+
+
+class StrategyConfig(WithOptions):
+    """Which strategy, its options, and another one on top of it."""
+
+    name: str
+    also: dict[str, Any] | None = None
+
+
+class ContinualTrain(Settings):
+    """With what a learner is trained; ``steps`` are the updates of each task."""
+
+    batch_size: int = Field(default=10, ge=1)
+    optimiser: Literal["adam", "rmsprop", "sgd"] = "sgd"
+    lr: float = Field(default=0.01, gt=0)
+    momentum: float = Field(default=0.0, ge=0)
+    log_every: int = Field(default=10, ge=1)
+
+
+class ContinualRun(RunConfig):
+    """One network and one strategy on one stream."""
+
+    kind: Literal["continual"] = "continual"
+    stream: StreamConfig
+    network: NetworkConfig
+    strategy: StrategyConfig
+    train: ContinualTrain
+
+    @property
+    def total(self) -> int:
+        return self.train.steps * self.stream.tasks
+
+
+class ContinualVariant(Frozen):
+    """One line of a comparison: what differs from the tables above it."""
+
+    label: str
+    stream: dict[str, Any] = Field(default_factory=dict)
+    network: dict[str, Any] = Field(default_factory=dict)
+    strategy: dict[str, Any] = Field(default_factory=dict)
+    train: dict[str, Any] = Field(default_factory=dict)
+
+
+class ContinualExperiment(ExperimentConfig):
+    """Several strategies or networks on one stream."""
+
+    run = ContinualRun
+
+    kind: Literal["continual"] = "continual"
+    stream: dict[str, Any]
+    network: dict[str, Any]
+    train: dict[str, Any]
+    strategy: str | None = None
+    """By its key: the first variant that has it, or it alone, as with ``--set strategy=er``."""
+    variant: list[ContinualVariant] = Field(min_length=1)
+
+    def variants(self) -> dict[str, dict[str, Any]]:
+        base = {
+            "stream": self.stream,
+            "network": self.network,
+            "strategy": {"name": "naive"},
+            "train": self.train,
+        }
+        if self.strategy is None:
+            return labelled(
+                (one.label, merged(base, one.model_dump(exclude={"label"}))) for one in self.variant
+            )
+        for one in self.variant:
+            if one.strategy.get("name") == self.strategy:
+                return {one.label: merged(base, one.model_dump(exclude={"label"}))}
+        return {self.strategy: merged(base, {"strategy": {"name": self.strategy}})}
