@@ -100,5 +100,6 @@ def anytime(rule: Any) -> Weights:
         "w": array(rule.mixture),
         "a": rule.strength.item(),
         "b": rule.agreement.item(),
+        "e": rule.size_power.item(),
         "beta": rule.logit_beta.sigmoid().item(),
     }

@@ -223,7 +223,8 @@ def m2sgd(weights: Weights, theta: Array, g: Array, state: Any = None, *, thresh
 
 def anytime(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step:
     """Anytime, with its fast iterate z and their average x in full, and all gradients so far."""
-    gradients, z, x = state or ([], theta, theta)
+    size = min(max(math.sqrt(np.mean(theta**2)), 0.01), 0.1) / 0.1
+    gradients, z, x, size = state or ([], theta, theta, size)
     gradients = [*gradients, g]
     t = len(gradients)
 
@@ -237,7 +238,7 @@ def anytime(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step
     d = sum(w * one for w, one in zip(weights["w"], s, strict=True))
     d = d * np.sqrt(s[2] ** 2 + 1e-4) ** weights["a"] * np.exp(weights["b"] * np.tanh(s[0] * s[2]))
     rate = weights["gamma"] / (1 + t / weights["tau"]) ** weights["p"]
-    z = z - rate * (d + weights["delta"] * theta)
+    z = z - rate * (size ** weights["e"] * d + weights["delta"] * theta)
     c = weights["kappa"] / (t - 1 + weights["kappa"])
     x = (1 - c) * x + c * z
-    return (1 - weights["beta"]) * z + weights["beta"] * x, (gradients, z, x)
+    return (1 - weights["beta"]) * z + weights["beta"] * x, (gradients, z, x, size)

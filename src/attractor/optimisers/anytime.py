@@ -1,4 +1,4 @@
-"""Anytime: a learned rule of fourteen numbers that needs no horizon."""
+"""Anytime: a learned rule of fifteen numbers that needs no horizon."""
 
 import math
 
@@ -20,19 +20,22 @@ class Anytime(Rule):
         v_t = \rho v_{t-1} + (1 - \rho) g_t^2 \\
         s_0, s_1, s_2 &= (g_t, \hat m_t, \hat n_t) / \sqrt{\hat v_t + \epsilon^2} \\
         d_t &= (w_0 s_0 + w_1 s_1 + w_2 s_2) \, (s_2^2 + 10^{-4})^{a/2} \, e^{b \tanh(s_0 s_2)} \\
-        q_t &= \gamma (1 + t / \tau)^{-p} (d_t + \delta \theta_t) \\
+        q_t &= \gamma (1 + t / \tau)^{-p} (\sigma^e d_t + \delta \theta_t) \\
         c_t &= \kappa / (t - 1 + \kappa) \\
         \theta_{t+1} &= \theta_t - (1 - \beta) q_t - \beta c_t (D_t + q_t), \qquad
         D_{t+1} = (1 - c_t)(D_t + q_t)
 
-    Hats are Adam's corrections for the start at zero. The last line keeps a fast iterate, which
+    Hats are Adam's corrections for the start at zero. The size :math:`\sigma` is the root mean
+    square of the initial values that come together, a tensor of the network in an optimiser, as a
+    share of 0.1 and between 0.1 and 1: weights of many inputs start small, and want small steps.
+    The last line keeps a fast iterate, which
     moves by :math:`-q_t`, and the average of its places, in which the latest :math:`1/\kappa` of
     all steps count most; :math:`\theta` is at the share :math:`\beta` of the way from the one to
     the other, and :math:`D` is how far they are apart. Such an average takes the noise out of the
     steps at any time, so no schedule has to know when training ends.
 
-    The fourteen :math:`\mu, \nu, \rho, w, a, b, \gamma, \tau, p, \delta, \kappa, \beta` are
-    meta-learned. They start as schedule-free Adam's: w = (0, 1, 0), a = b = 0.
+    The fifteen :math:`\mu, \nu, \rho, w, a, b, e, \gamma, \tau, p, \delta, \kappa, \beta` are
+    meta-learned. They start as schedule-free Adam's: w = (0, 1, 0), a = b = e = 0.
 
     Args:
         rate: :math:`\gamma` before meta-training.
@@ -64,6 +67,7 @@ class Anytime(Rule):
         self.mixture = nn.Parameter(torch.tensor([0.0, 1.0, 0.0]))
         self.strength = nn.Parameter(torch.tensor(0.0))
         self.agreement = nn.Parameter(torch.tensor(0.0))
+        self.size_power = nn.Parameter(torch.tensor(0.0))
         self.log_gamma = nn.Parameter(torch.tensor(math.log(rate)))
         self.log_tau = nn.Parameter(torch.tensor(math.log(1000.0)))
         self.log_p = nn.Parameter(torch.tensor(math.log(0.2)))
@@ -72,7 +76,9 @@ class Anytime(Rule):
         self.logit_beta = nn.Parameter(torch.logit(torch.tensor(0.8)))
 
     def init(self, params: Tensor) -> State:
-        return State((torch.zeros_like(params),) * 4, params.new_zeros(len(params)))
+        size = 10 * params.square().mean(1, keepdim=True).clamp(1e-4, 1e-2).sqrt()
+        each = (*[torch.zeros_like(params)] * 4, size.expand_as(params))
+        return State(each, params.new_zeros(len(params)))
 
     def update(
         self,
@@ -83,7 +89,7 @@ class Anytime(Rule):
         context: Tensor | None = None,
         where: slice = slice(None),
     ) -> tuple[Tensor, State]:
-        m, n, v, apart = state.each
+        m, n, v, apart, size = state.each
         t = state.shared[:, None] + 1
         memory = torch.sigmoid(self.logit_memory)
         forget, whole = 1 - memory, 1 - memory ** t[..., None]
@@ -97,9 +103,9 @@ class Anytime(Rule):
         w = self.mixture
         d = (w[0] * s0 + w[1] * s1 + w[2] * s2) * sure.exp()
         gamma = torch.exp(self.log_gamma - self.log_p.exp() * torch.log1p(t / self.log_tau.exp()))
-        q = gamma * (d + self.log_delta.exp() * params)
+        q = gamma * (size**self.size_power * d + self.log_delta.exp() * params)
         kappa, beta = self.log_kappa.exp(), torch.sigmoid(self.logit_beta)
         c = kappa / (t - 1 + kappa)
         ahead = apart + q
         step = (beta - 1) * q - beta * c * ahead
-        return step, State((m, n, v, (1 - c) * ahead), t[:, 0])
+        return step, State((m, n, v, (1 - c) * ahead, size), t[:, 0])
