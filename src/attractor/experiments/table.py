@@ -11,6 +11,10 @@ EXPERIMENTS: dict[str, str] = {
     "copy-quick": "copy-quick.toml",
     "demo": "demo.toml",
     "permuted-mnist": "permuted-mnist.toml",
+    "permuted-mnist-few": "permuted-mnist-few.toml",
+    "permuted-mnist-networks": "permuted-mnist-networks.toml",
+    "permuted-mnist-noise": "permuted-mnist-noise.toml",
+    "permuted-mnist-rings": "permuted-mnist-rings.toml",
 }
 
 
