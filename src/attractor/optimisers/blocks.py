@@ -1,21 +1,30 @@
 """Large networks a block of coordinates at a time, so that a block's states stay in the cache."""
 
+import math
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers.rule import Rule, State, map_tensors
 
-BLOCK = 8192
-"""Coordinates that are updated at once."""
+BLOCK = 2048
+"""Coordinates that a recurrent rule updates at once."""
+NUMBERS = 80 * BLOCK
+"""Numbers of a state that are updated at once, so that they stay in the cache."""
 
 
 def blocks(rule: Rule, total: int, size: int = BLOCK) -> Iterator[slice]:
     """The pieces in which a rule may see `total` coordinates: all at once if it must."""
     size = max(total, 1) if rule.whole else size
     return (slice(start, min(start + size, total)) for start in range(0, total, size))
+
+
+def block_size(state: State) -> int:
+    """How many coordinates to update at once: many of a rule that remembers little of each."""
+    each: int = sum(s.shape[0] * math.prod(s.shape[2:]) for s in pytree.tree_leaves(state.each))
+    return max(NUMBERS // max(each, 1), 1)
 
 
 @torch.no_grad()
@@ -42,16 +51,17 @@ def advance(
         grads, params and the steps ``(learners, coordinates)``.
     """
     steps = torch.empty_like(params)
-    after = state
-    for some in blocks(rule, params.shape[1]):
+    after, seen = state, rule.look(context, state)
+    for some in blocks(rule, params.shape[1], block_size(state)):
+        before = state.at(some)
         steps[:, some], after = rule.update(
             grads[:, some],
-            state.at(some),
+            before,
             params[:, some],
-            context=context,
+            context=seen,
             where=slice(first + some.start, first + some.stop),
         )
-        pytree.tree_map(lambda s, a, at=some: s[:, at].copy_(a), state.each, after.each)
+        map_tensors(Tensor.copy_, before.each, after.each)
     # every block starts from the same shared state and ends with the same
-    pytree.tree_map(lambda s, a: s.copy_(a), state.shared, after.shared)
+    map_tensors(Tensor.copy_, state.shared, after.shared)
     return steps

@@ -173,14 +173,18 @@ class Learned(Optimizer):
         weight = next(iter(self.rule.parameters()))
         return self.rule.init(weight.new_zeros(1, 1))
 
+    @cached_property
+    def _structure(self) -> pytree.TreeSpec:
+        return pytree.tree_structure(self._example)
+
     def _state(self, parameter: Tensor, values: Tensor) -> State:
         """A parameter's state: its tensors are kept by number, so that torch can save them."""
         kept = self.state[parameter]
-        if not kept:
-            started = pytree.tree_map(torch.clone, self.rule.init(values))
+        if len(kept) < self._structure.num_leaves:
+            started = self.rule.init(values).map(torch.clone)
             kept.update({str(i): leaf for i, leaf in enumerate(pytree.tree_leaves(started))})
-        spec = pytree.tree_structure(self._example)
-        return pytree.tree_unflatten([kept[str(i)] for i in range(len(kept))], spec)  # type: ignore[no-any-return]
+        leaves = [kept[str(i)] for i in range(len(kept))]
+        return pytree.tree_unflatten(leaves, self._structure)  # type: ignore[no-any-return]
 
     def _check_state(self, parameter: Tensor, kept: dict[str, Tensor]) -> None:
         each = [

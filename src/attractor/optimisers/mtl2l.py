@@ -1,5 +1,7 @@
 """MTL2L: an LSTM-optimiser that makes its own weights from what its learner is shown."""
 
+from typing import Any, NamedTuple
+
 import torch
 from torch import Generator, Tensor, nn
 
@@ -14,6 +16,13 @@ GATES = 4
 """Forget, input, output, candidate: the order in which weights are stacked."""
 SYNAPSES = 2
 """From the input and from the hidden state."""
+
+
+class Sight(NamedTuple):
+    """What a batch calls for: singular values, and the weights that have them."""
+
+    values: Tensor
+    weights: Tensor
 
 
 class MTL2L(Rule):
@@ -144,12 +153,16 @@ class MTL2L(Rule):
         values = torch.stack([hyper(seen).mean(1) for hyper in self.hyper], dim=1)
         return 0.9 * state.shared + 0.1 * values if self.stable else values
 
+    def look(self, context: Tensor | None, state: State) -> Sight:
+        values = self.singular_values(context, state)
+        return Sight(values, self.synapses(values))
+
     def synapses(self, values: Tensor) -> Tensor:
-        """The weights of all layers: ``(learners, layers, 2, hidden_size, 4 * hidden_size)``."""
+        """All weights: ``(learners, layers, 2, gates, hidden_size, hidden_size)``."""
         left, right = self.fixed.unbind(2)
         scaled = left * values.view(len(values), self.layers, SYNAPSES, 1, 1, -1)
         # (right diag left^T), so that a row of states is multiplied from the left
-        return torch.einsum("lsgij,klsghj->klsigh", right, scaled).flatten(-2)
+        return torch.einsum("lsgij,klsghj->klsgih", right, scaled)
 
     def update(
         self,
@@ -157,17 +170,16 @@ class MTL2L(Rule):
         state: State,
         params: Tensor,
         *,
-        context: Tensor | None = None,
+        context: Any = None,
         where: slice = slice(None),
     ) -> tuple[Tensor, State]:
-        values = self.singular_values(context, state)
-        weights = self.synapses(values)
+        values, weights = context if isinstance(context, Sight) else self.look(context, state)
         h = self.lift(preprocess(grads, self.p))
         each = []
         for layer, (before, c) in enumerate(state.each):
             W, U = weights[:, layer].unbind(1)
-            sums = h @ W + before @ U + self.bias[layer]
-            f, i, o, a = sums.chunk(GATES, dim=-1)
+            b = self.bias[layer].view(GATES, 1, -1)
+            f, i, o, a = (h[:, None] @ W + before[:, None] @ U + b).unbind(1)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(a)
             h = torch.sigmoid(o) * torch.tanh(c)
             each.append((h, c))

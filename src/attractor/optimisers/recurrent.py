@@ -1,14 +1,16 @@
 """A stack of cells whose batch is the coordinates of a network: what recurrent rules share."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
+import torch
 from torch import Generator, Tensor, nn
 
-from attractor.cells import CELLS, Cell
-from attractor.cells.base import map_state, positive
+from attractor.cells import CELLS, Cell, LSTMCell, LSTMState
+from attractor.cells.base import positive
 from attractor.cells.init import uniform_
 from attractor.errors import unknown
+from attractor.optimisers.rule import map_tensors
 
 
 class CellStack(nn.Module):
@@ -57,16 +59,40 @@ class CellStack(nn.Module):
         """The state of every coordinate before the first step."""
         k, n = params.shape
         started = [cell.initial_state(k * n) for cell in self.cells]  # type: ignore[operator]
-        return tuple(map_state(lambda s: s.view(k, n, *s.shape[1:]), one) for one in started)
+        return tuple(map_tensors(lambda s: s.view(k, n, *s.shape[1:]), one) for one in started)
 
     def forward(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
         k, n, _ = x.shape
         h = x.flatten(0, 1)
         after = []
         for cell, before in zip(self.cells, state, strict=True):
-            h, new = cell(h, map_state(lambda s: s.flatten(0, 1), before))
-            after.append(map_state(lambda s: s.view(k, n, *s.shape[1:]), new))
+            rows = map_tensors(lambda s: s.flatten(0, 1), before)
+            if _is_plain_lstm(cell) and not torch.is_grad_enabled():
+                h, new = gate_by_gate(cell, h, rows)
+            else:
+                h, new = cell(h, rows)
+            after.append(map_tensors(lambda s: s.view(k, n, *s.shape[1:]), new))
         return h.view(k, n, -1), tuple(after)
+
+
+def gate_by_gate(cell: LSTMCell, x: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
+    """A step of a plain `LSTMCell`, in half the time: each gate is one piece of memory."""
+    W, U = (w.view(4, cell.hidden_size, -1).mT for w in (cell.weight_ih, cell.weight_hh))
+    assert cell.bias is not None
+    sums = torch.baddbmm(cell.bias.view(4, 1, -1), x.expand(4, -1, -1), W)
+    i, f, a, o = torch.baddbmm(sums, state.h.expand(4, -1, -1), U)
+    c = torch.addcmul(f.sigmoid_() * state.c, i.sigmoid_(), a.tanh_())
+    h = torch.tanh(c).mul_(o.sigmoid_())
+    return h, LSTMState(h, c)
+
+
+def _is_plain_lstm(cell: nn.Module) -> TypeGuard[LSTMCell]:
+    return (
+        type(cell) is LSTMCell
+        and cell.bias is not None
+        and cell.peephole is None
+        and cell.weight_hr is None
+    )
 
 
 def head(inputs: int, outputs: int, generator: Generator | None, *, bias: bool = True) -> nn.Linear:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
-from torch.utils import _pytree as pytree
 
 if TYPE_CHECKING:
     from attractor.optimisers.drop_in import Learned
@@ -27,11 +26,27 @@ class State(NamedTuple):
 
     def at(self, where: slice) -> State:
         """The state of some of the coordinates."""
-        return State(pytree.tree_map(lambda s: s[:, where], self.each), self.shared)
+        return State(map_tensors(lambda s: s[:, where], self.each), self.shared)
 
-    def map(self, function: Any) -> State:
-        """The state with `function` applied to every tensor."""
-        return State(pytree.tree_map(function, self.each), pytree.tree_map(function, self.shared))
+    def map(self, function: Callable[..., Tensor], *others: State) -> State:
+        """The state with `function` applied to every tensor, or to those of several states."""
+        return State(*map_tensors(function, tuple(self), *others))
+
+
+def map_tensors(function: Callable[..., Tensor], *trees: Any) -> Any:
+    """Apply `function` to every tensor of nested tuples, or to those of several alike.
+
+    What torch's pytree does, in a quarter of its time, for it is done several times a block.
+
+    Example:
+        >>> map_tensors(torch.add, (torch.ones(1), ()), (torch.ones(1), ()))
+        (tensor([2.]), ())
+    """
+    first = trees[0]
+    if isinstance(first, Tensor):
+        return function(*trees)
+    mapped = [map_tensors(function, *parts) for parts in zip(*trees, strict=True)]
+    return type(first)(*mapped) if hasattr(first, "_fields") else tuple(mapped)
 
 
 class Rule(nn.Module, ABC):
@@ -73,6 +88,13 @@ class Rule(nn.Module, ABC):
         """
         return State()
 
+    def look(self, context: Tensor | None, state: State) -> Any:
+        """What the context says to all coordinates.
+
+        `update` takes it in the context's place, so that it is made once for many blocks.
+        """
+        return context
+
     @abstractmethod
     def update(
         self,
@@ -80,7 +102,7 @@ class Rule(nn.Module, ABC):
         state: State,
         params: Tensor,
         *,
-        context: Tensor | None = None,
+        context: Any = None,
         where: slice = slice(None),
     ) -> tuple[Tensor, State]:
         """The steps to add to the parameters, and the next state.
@@ -89,7 +111,7 @@ class Rule(nn.Module, ABC):
             grads: gradients of the learners' losses.
             state: of these coordinates.
             params: the coordinates' values.
-            context: what the learners were shown, if `needs_context`.
+            context: what the learners were shown, if `needs_context`, or what `look` made of it.
             where: which of the network's coordinates these are, if not all.
 
         Shape:
