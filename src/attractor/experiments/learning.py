@@ -1,0 +1,95 @@
+"""A learner and the optimiser that trains it, update by update."""
+
+import math
+from typing import Any
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from attractor.experiments import checkpoint
+from attractor.experiments.checkpoint import Checkpoint
+from attractor.experiments.learned_config import LearnedTrain
+from attractor.experiments.work import DivergedError, Row, Work
+from attractor.optimisers import Learned, sparsity
+from attractor.tasks import Sampler, Split, Task, evaluate
+
+
+class Learning(Work):
+    """Batch after batch with one optimiser, measured now and then."""
+
+    def __init__(
+        self,
+        settings: LearnedTrain,
+        task: Task,
+        network: nn.Module,
+        optimiser: Optimizer,
+        sampler: Sampler,
+    ) -> None:
+        self.settings, self.task = settings, task
+        self.network, self.optimiser, self.sampler = network, optimiser, sampler
+
+    @property
+    def done(self) -> bool:
+        return self.step >= self.settings.steps
+
+    def advance(self) -> list[Row]:
+        settings = self.settings
+        place = next(self.network.parameters()).device
+        x, y = (part.to(place) for part in self.sampler.draw())
+        loss = self.task.loss(self.network(x), y)
+        self.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        slopes = [p.grad for p in self.network.parameters() if p.grad is not None]
+        if not (math.isfinite(loss.item()) and all(bool(g.isfinite().all()) for g in slopes)):
+            raise self._diverged("the loss or its gradient")
+        if isinstance(self.optimiser, Learned):
+            self.optimiser.step(context=x)
+        else:
+            self.optimiser.step()
+        self.step += 1
+        rows: list[Row] = []
+        if self.step % settings.log_every == 0 or self.step == 1:
+            rows.append({"split": "train", "loss": loss.item()})
+        if self.step % settings.eval_every == 0:
+            rows.append({"split": "valid", **self.measure("valid")})
+        return rows
+
+    def measure(self, split: Split) -> dict[str, float]:
+        """How the learner fares on a split, and how much of it is pruned if that is the aim."""
+        found = evaluate(self.network, self.task, split, self.settings.eval_batch_size)
+        if isinstance(self.optimiser, Learned) and self.optimiser.rule.prunes:
+            found["sparsity"] = sparsity(self.network)
+        return found
+
+    def outcome(self) -> dict[str, Any]:
+        return {
+            "parameters": sum(p.numel() for p in self.network.parameters()),
+            "test": self.measure("test"),
+        }
+
+    def save(self) -> Checkpoint:
+        if not all(p.isfinite().all() for p in self.network.parameters()):
+            raise self._diverged("a parameter")
+        optimiser = checkpoint.pack_optimiser(self.optimiser)
+        tensors: dict[str, Tensor] = checkpoint.merged(
+            {
+                "network": self.network.state_dict(),
+                "optimiser": optimiser.tensors,
+                "sampler": self.sampler.state_dict(),
+            }
+        )
+        return Checkpoint(tensors, {"step": self.step, "optimiser": optimiser.values})
+
+    def restore(self, saved: Checkpoint) -> None:
+        tensors, values = saved
+        self.network.load_state_dict(checkpoint.part(tensors, "network"))
+        optimiser = Checkpoint(checkpoint.part(tensors, "optimiser"), values["optimiser"])
+        checkpoint.unpack_optimiser(self.optimiser, optimiser)
+        self.sampler.load_state_dict(checkpoint.part(tensors, "sampler"))
+        self.step = values["step"]
+
+    def _diverged(self, what: str) -> DivergedError:
+        return DivergedError(
+            f"{what} became infinite or NaN at step {self.step + 1} of {self.settings.steps}",
+            "Try a smaller learning rate, a longer meta-training, or another seed.",
+        )

@@ -1,0 +1,158 @@
+"""Runs that compare optimisers: fair, resumable at every point, and right about bad input."""
+
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from attractor.errors import InputError
+from attractor.experiments.folder import run_folder
+from attractor.experiments.learned import build
+from attractor.experiments.learned_config import LearnedRun
+from attractor.experiments.table import load
+from attractor.experiments.train import StoppedError, train
+from experiments.helpers import attractor, called, numbers
+
+TINY = Path(__file__).with_name("tiny_learned.toml")
+LABELS = ["LSTM", "M2SGD", "MTL2L, PES", "MetaSGD", "SGD", "Adam, tuned"]
+
+
+def tiny(label: str, *changes: str, seed: int = 0) -> LearnedRun:
+    name, experiment = load(str(TINY), changes)
+    (found,) = (run for run in experiment.runs(name, [label]) if run.seed == seed)
+    assert isinstance(found, LearnedRun)
+    return found
+
+
+def rows(folder: Path, split: str) -> list[dict[str, float]]:
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    return [row for row in map(json.loads, lines) if row["split"] == split]
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_stopped_after_every_single_step(label: str, tmp_path: Path) -> None:
+    config = tiny(label)
+    train(config, tmp_path / "whole")
+    stops = 0
+    while True:
+        try:
+            train(config, tmp_path / "broken", stop=lambda: True)
+        except StoppedError:
+            stops += 1
+            continue
+        break
+    # each rate of the grid diverges at its second step or has its four
+    prepared = {"LSTM": 6, "M2SGD": 6, "MTL2L, PES": 4, "MetaSGD": 6, "SGD": 0}
+    assert stops - 12 == prepared.get(label, stops - 12)
+    broken = run_folder(tmp_path / "broken", config)
+    assert numbers(broken) == numbers(run_folder(tmp_path / "whole", config))
+
+
+def test_every_optimiser_starts_at_the_same_loss_at_step_one(tmp_path: Path) -> None:
+    first = set()
+    for label in LABELS:
+        train(tiny(label, "train.steps=1"), tmp_path)
+        folder = run_folder(tmp_path, tiny(label, "train.steps=1"))
+        (row,) = rows(folder, "train")
+        assert row["step"] == 1
+        first.add(row["loss"])
+    assert len(first) == 1
+
+
+def test_what_is_before_the_learner_has_the_steps_before_zero(tmp_path: Path) -> None:
+    train(tiny("LSTM"), tmp_path)
+    folder = run_folder(tmp_path, tiny("LSTM"))
+    assert [row["step"] for row in rows(folder, "meta")] == [-5, -4, -3, -2, -1, 0]
+    assert [row["step"] for row in rows(folder, "train")] == list(range(1, 13))
+    assert [row["step"] for row in rows(folder, "valid")] == [5, 10]
+    assert json.loads((folder / "done.json").read_text())["steps"] == 12
+
+
+def test_the_best_rate_of_a_grid_is_taken_and_one_that_diverges_is_not(tmp_path: Path) -> None:
+    config = tiny("Adam, tuned", "train.steps=60", "train.tune_steps=60")
+    train(config, tmp_path)
+    done = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
+    assert done["lr"] == 0.01
+
+
+def test_meta_training_helps(tmp_path: Path) -> None:
+    small = ("train.steps=60", "network.dropout=0.0", "network.hidden=[16]", "meta.steps=60")
+    found = {}
+    for learners in (1, 24):
+        more = ("meta.lr=0.01", "meta.unroll=10", f"meta.learners={learners}")
+        config = tiny("LSTM", *small, *more)
+        train(config, tmp_path)
+        found[learners] = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
+    assert found[24]["test"]["loss"] < found[1]["test"]["loss"] - 0.2
+
+
+def test_pruning_is_measured(tmp_path: Path) -> None:
+    """Rates of at most 0.1 + 0.01 are all below a threshold of 0.5, and all above one of -1."""
+    for threshold, share in ((0.5, 1.0), (-1.0, 0.0)):
+        name, experiment = load(str(TINY), [])
+        config = experiment.runs(name, ["M2SGD"])[0]
+        assert isinstance(config, LearnedRun)
+        optimiser = config.optimiser.model_copy(update={"threshold": threshold})
+        config = config.model_copy(update={"optimiser": optimiser})
+        train(config, tmp_path)
+        folder = run_folder(tmp_path, config)
+        assert json.loads((folder / "done.json").read_text())["test"]["sparsity"] == share
+        assert all(row["sparsity"] == share for row in rows(folder, "valid"))
+
+
+def test_bounds_of_initial_weights() -> None:
+    work = build(tiny("SGD", "network.bound=0.1"), None)
+    work.advance()
+    before = work.learning.network  # type: ignore[attr-defined]
+    weight, bias = (torch.cat([p.flatten() for p in before.parameters() if p.dim() == d])
+                    for d in (2, 1))  # fmt: skip
+    assert 0.09 < weight.abs().max() < 0.3
+    assert bias.abs().max() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("label", "change", "message"),
+    [
+        ("LSTM", "variant.optimiser.name=lstmm", "known optimiser.*'lstm'"),
+        ("LSTM", "variant.optimiser.threshhold=1", "options that the optimiser lstm takes"),
+        ("MetaSGD", "variant.optimiser.ratee=1", "option of the optimiser meta_sgd.*'rate'"),
+        ("SGD", "variant.optimiser.hidden_size=1", "option of the optimiser sgd"),
+        ("LSTM", "meta.method=es", "valid 'meta.method'"),
+        ("LSTM", "network.name=mpl", "known network.*'mlp'"),
+        ("LSTM", "meta.unroll=9", "unroll to be at least 1 and at most 6, but got 9"),
+        ("LSTM", "variant.optimiser.pretrained=none", "known pretrained lstm"),
+    ],
+)
+def test_bad_input(label: str, change: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        train(tiny(label, change), tmp_path)
+
+
+@pytest.mark.timeout(300)
+def test_kill_9(tmp_path: Path) -> None:
+    """Real processes, killed in meta-training and in testing; the numbers are those of no kill."""
+    config = tiny("LSTM", "train.steps=40", "meta.learners=8")
+    train(config, tmp_path / "whole")
+    command = ("run", TINY, "--only", "LSTM", "--seed", "0", "--out", tmp_path, "-q",
+               "--set", "train.steps=40", "--set", "meta.learners=8")  # fmt: skip
+    folder = run_folder(tmp_path, config)
+    metrics = folder / "metrics.jsonl"
+    rng = random.Random(0)
+    for _ in range(4):
+        process = attractor(*command)
+        before = metrics.stat().st_size if metrics.exists() else 0
+        while process.poll() is None:
+            if metrics.exists() and metrics.stat().st_size != before:
+                break
+            time.sleep(0.01)
+        time.sleep(rng.random() * 0.2)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert called(*command).returncode == 0
+    assert numbers(folder) == numbers(run_folder(tmp_path / "whole", config))
