@@ -66,8 +66,11 @@ def test_list_in_words_and_json() -> None:
     words = called("list", "cells")
     assert words.returncode == 0
     assert re.search(r"lstm\s+LSTM\s+1997\s+131,584\s+h:128 c:128", words.stdout)
+    rules = called("list", "optimisers").stdout
+    assert re.search(r"meta_sgd\s+MetaSGD\s+2017\s+25,450\s+one size", rules)
+    assert re.search(r"lstm\s+LSTMOptimiser\s+2016\s+5,141\s+any network", rules)
     found = json.loads(called("list", "--json").stdout)
-    assert set(found) == {"cells", "tasks", "experiments"}
+    assert set(found) == {"cells", "optimisers", "tasks", "experiments"}
     assert "demo" in [row["key"] for row in found["experiments"]]
 
 

@@ -5,10 +5,12 @@ from typing import Any
 
 from attractor.cells import CELLS
 from attractor.experiments.table import EXPERIMENTS, load
+from attractor.optimisers import OPTIMISERS
 from attractor.references import year
 from attractor.tasks import TASKS
 
 HIDDEN = 128
+LEARNER = 25_450
 
 
 def first_line(thing: object) -> str:
@@ -38,6 +40,26 @@ def cells() -> list[dict[str, Any]]:
 
 def _shape(tensor: Any) -> str:
     return "x".join(str(size) for size in tensor.shape[1:]) or "1"
+
+
+def optimisers() -> list[dict[str, Any]]:
+    """Key, class, year and weights of each learned optimiser, and the networks that it goes on."""
+    rows = []
+    for key, rule in OPTIMISERS.items():
+        size = inspect.signature(rule).parameters.get("size")
+        sized = size is not None and size.default is inspect.Parameter.empty
+        example = rule(size=LEARNER) if sized else rule()
+        rows.append(
+            {
+                "key": key,
+                "class": rule.__name__,
+                "year": year(rule.reference),
+                "weights": sum(p.numel() for p in example.parameters()),
+                "goes on": "one size" if sized else "any network",
+                "what": first_line(rule),
+            }
+        )
+    return rows
 
 
 def tasks() -> list[dict[str, Any]]:

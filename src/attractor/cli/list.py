@@ -6,11 +6,18 @@ from typing import Annotated
 
 import typer
 
+SIZES = {
+    "cells": "sizes are for 128 inputs and 128 units",
+    "optimisers": "weights are those for a network of 25,450 parameters (784-32-10)",
+}
+COUNTS = ("parameters", "weights", "runs")
+
 
 class Kind(StrEnum):
     """What can be listed."""
 
     cells = "cells"
+    optimisers = "optimisers"
     tasks = "tasks"
     experiments = "experiments"
 
@@ -19,7 +26,7 @@ def list_(
     kind: Annotated[Kind | None, typer.Argument(help="What to list; all, if left out.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List cells, tasks or experiments."""
+    """List cells, optimisers, tasks or experiments."""
     from attractor.cli import catalogue
     from attractor.cli.tables import table
 
@@ -31,13 +38,12 @@ def list_(
     for name, rows in found.items():
         if len(found) > 1:
             typer.echo(name)
-        if name == "cells":
-            typer.echo("sizes are for 128 inputs and 128 units")
+        if name in SIZES:
+            typer.echo(SIZES[name])
         columns = list(rows[0])
-        numbers = [i for i, column in enumerate(columns) if column in ("parameters", "runs")]
-        table(columns, [[_text(value) for value in row.values()] for row in rows], right=numbers)
+        numbers = [i for i, column in enumerate(columns) if column in COUNTS]
+        table(columns, [[_text(*entry) for entry in row.items()] for row in rows], right=numbers)
 
 
-def _text(value: object) -> str:
-    # years have no thousands
-    return f"{value:,}" if isinstance(value, int) and value > 9999 else str(value)
+def _text(column: str, value: object) -> str:
+    return f"{value:,}" if column in COUNTS else str(value)
