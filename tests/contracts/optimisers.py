@@ -10,7 +10,7 @@ from attractor.optimisers.rule import count
 from contracts.cells import perturb, seeded
 
 NAMES = sorted(OPTIMISERS)
-SIZED = ("global", "meta_sgd")
+SIZED = ("global", "m2sgd_global", "meta_sgd")
 """Rules that go on one network only."""
 FREE = sorted(set(NAMES) - set(SIZED))
 LENGTH = 7
@@ -24,6 +24,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "mtl2l": {"hidden_size": 4, "hyper_size": 3, "context_size": LENGTH},
     "dmsgd": {"hidden_size": 4},
     "m2sgd": {"hidden_size": 4},
+    "m2sgd_global": {"hidden_size": 4},
 }
 
 

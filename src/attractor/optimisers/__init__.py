@@ -8,6 +8,7 @@ from attractor.optimisers.files import load_rule as load_rule
 from attractor.optimisers.files import save_rule as save_rule
 from attractor.optimisers.files import shipped as shipped
 from attractor.optimisers.global_form import GlobalOptimiser as GlobalOptimiser
+from attractor.optimisers.global_m2sgd import GlobalM2SGD as GlobalM2SGD
 from attractor.optimisers.ihc_lstm import IHCLSTMOptimiser as IHCLSTMOptimiser
 from attractor.optimisers.lstm import LSTMOptimiser as LSTMOptimiser
 from attractor.optimisers.m2sgd import M2SGD as M2SGD

@@ -161,11 +161,13 @@ class Learned(Optimizer):
         start = 0
         for parameter in params:
             at = slice(start, start + parameter.numel())
+            start = at.stop
+            if parameter.grad is None:
+                continue
             step = steps[0, at].view_as(parameter)
             parameter.add_(step.to(parameter.dtype), alpha=rates[parameter])
             if self.rule.prunes:
                 parameter.masked_fill_(step == -values[0, at].view_as(parameter), 0)
-            start = at.stop
 
     @cached_property
     def _example(self) -> State:
