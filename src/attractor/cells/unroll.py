@@ -69,13 +69,14 @@ def _loop(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) 
 def compile_steps(module: nn.Module, steps: int = 10) -> nn.Module:
     """Let every cell in a module train several time steps at a time as one compiled function.
 
-    Compiling takes a minute or so for each kind of cell and shape of batch, whatever the length of
-    the sequences, and is kept on disk for the next process. What a cell with many small operations
-    gains is several times its speed; a plain LSTM gains little. Only training is compiled.
+    Each kind of cell and shape of batch is compiled once, whatever the length of the sequences, and
+    kept on disk for the next process. Only training is compiled. What it gains and costs is
+    measured in ``docs/cells.md``.
 
     Args:
         module: a layer, or any model with layers in it; it is changed, and returned.
-        steps: how many steps are one function; 0 switches this off. Compile time grows with it.
+        steps: how many steps are one function; 0 switches this off. More are faster, and take
+            longer to compile: 30 are worth it for runs of more than some ten thousand updates.
 
     Example:
         >>> from attractor.cells import Recurrent
