@@ -27,7 +27,20 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["run"], ["list"], ["report"], ["data"], ["data", "fetch"], ["doctor"]]
+    "command",
+    [
+        [],
+        ["run"],
+        ["list"],
+        ["report"],
+        ["data"],
+        ["data", "fetch"],
+        ["doctor"],
+        ["meta"],
+        ["meta", "train"],
+        ["meta", "test"],
+        ["meta", "card"],
+    ],
 )
 def test_help_has_an_example(command: list[str]) -> None:
     done = called(*command, "--help")
@@ -248,3 +261,20 @@ def test_head_may_close_the_pipe() -> None:
     shell = f"{sys.executable} -m attractor.cli list --json | head -1"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
+
+
+def test_meta_train_card_and_test(tmp_path: Path) -> None:
+    config = Path(TINY).with_name("tiny_learned.toml")
+    out = tmp_path / "rule.safetensors"
+    done = called("meta", "train", config, "--only", "LSTM", "--out", out)
+    assert (done.returncode, done.stdout) == (0, f"{out}\n"), done.stderr
+    card = json.loads(called("meta", "card", out, "--json").stdout)
+    assert card["kind"] == "lstm"
+    assert "mlp" in called("meta", "card", out).stdout
+    assert "lstm/mlp" in called("meta", "card").stdout
+    compared = called("meta", "test", out, "sgd:lr=0.1", "--steps", "5", "--seeds", "2", "-q")
+    assert compared.returncode == 0
+    assert "sgd:lr=0.1" in compared.stdout
+    refused = called("meta", "train", TINY, "--out", out)
+    assert refused.returncode == 2
+    assert "is of kind sequence" in refused.stderr

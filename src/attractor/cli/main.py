@@ -9,6 +9,7 @@ import typer
 from attractor.cli.data import app as data
 from attractor.cli.doctor import doctor
 from attractor.cli.list import list_
+from attractor.cli.meta import app as meta
 from attractor.cli.report import report
 from attractor.cli.run import run
 from attractor.errors import InputError, RunError
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command("run", epilog="Example: attractor run demo --set train.steps=200 --only LSTM")(run)
 app.command("list", epilog="Example: attractor list cells")(list_)
 app.command("report", epilog="Example: attractor report runs/demo -o report.html")(report)
+app.add_typer(meta, name="meta")
 app.add_typer(data, name="data")
 app.command("doctor", epilog="Example: attractor doctor")(doctor)
 

@@ -4,7 +4,8 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +118,29 @@ class Watch:
         except (OSError, IndexError, ValueError):
             return None
         return row
+
+
+@contextmanager
+def counted(name: str, what: str, *, quiet: bool) -> Iterator[Callable[[int, int, Any], None]]:
+    """Shows one thing that is done step by step: a function of step, total and a row of losses."""
+    console = Console(stderr=True)
+    live = console.is_terminal and not quiet
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns,
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=console,
+        disable=not live,
+    ) as progress:
+        bar = progress.add_task(name, total=None, note="")
+        last = time.monotonic()
+
+        def show(step: int, total: int, row: Any) -> None:
+            nonlocal last
+            progress.update(bar, completed=step, total=total, note=f"loss {row['loss']:.4f}")
+            if not (live or quiet) and time.monotonic() > last + BETWEEN_LINES:
+                last = time.monotonic()
+                print(f"{name}: {what} {step}/{total}, loss {row['loss']:.4f}", file=sys.stderr)
+
+        yield show

@@ -58,7 +58,7 @@ def run_all(
         on_end(one)
     if not todo:
         return finished
-    with _stoppable() as flag:
+    with stoppable() as flag:
         arguments = (out, data, wait, force, flag)
         workers = min(jobs or _default_jobs(todo), len(todo))
         if workers <= 1:
@@ -119,7 +119,7 @@ def _run(
 
 
 @contextmanager
-def _stoppable() -> Iterator[Path]:
+def stoppable() -> Iterator[Path]:
     """A file whose existence asks every process of this call to save and stop.
 
     SIGINT and SIGTERM make it; a second signal ends the process at once.

@@ -172,7 +172,6 @@ class LearnedWork(Work):
         if self.learning is not None:
             learned = self.learning.save()
             tensors["learning"], values["learning"] = learned.tensors, learned.values
-        tensors["random"] = {"global": torch.get_rng_state()}
         return Checkpoint(checkpoint.merged(tensors), {"step": self.step, **values})
 
     def restore(self, saved: Checkpoint) -> None:
@@ -184,7 +183,6 @@ class LearnedWork(Work):
             self.learning = self.make(self.preparation.optimiser())
             learned = Checkpoint(checkpoint.part(tensors, "learning"), values["learning"])
             self.learning.restore(learned)
-        torch.set_rng_state(checkpoint.part(tensors, "random")["global"])
 
     def outcome(self) -> dict[str, Any]:
         assert self.learning is not None

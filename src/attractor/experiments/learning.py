@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -76,6 +77,7 @@ class Learning(Work):
                 "network": self.network.state_dict(),
                 "optimiser": optimiser.tensors,
                 "sampler": self.sampler.state_dict(),
+                "random": {"global": torch.get_rng_state()},
             }
         )
         return Checkpoint(tensors, {"step": self.step, "optimiser": optimiser.values})
@@ -86,6 +88,7 @@ class Learning(Work):
         optimiser = Checkpoint(checkpoint.part(tensors, "optimiser"), values["optimiser"])
         checkpoint.unpack_optimiser(self.optimiser, optimiser)
         self.sampler.load_state_dict(checkpoint.part(tensors, "sampler"))
+        torch.set_rng_state(checkpoint.part(tensors, "random")["global"])
         self.step = values["step"]
 
     def _diverged(self, what: str) -> DivergedError:

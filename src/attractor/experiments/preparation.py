@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import torch
 from torch import Generator
 from torch.optim import Optimizer
 
@@ -124,10 +125,12 @@ class MetaTraining(Preparation):
 
     def save(self) -> Checkpoint:
         saved = self.trainer.state_dict()
-        return Checkpoint(saved.pop("tensors"), saved)
+        random = {"random": torch.get_rng_state()}  # of dropout, which takes no generator
+        return Checkpoint(saved.pop("tensors") | random, saved)
 
     def restore(self, saved: Checkpoint) -> None:
         self.trainer.load_state_dict({"tensors": saved.tensors, **saved.values})
+        torch.set_rng_state(saved.tensors["random"])
 
 
 class Tuning(Preparation):

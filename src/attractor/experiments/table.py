@@ -9,12 +9,22 @@ from attractor.experiments.kinds import read
 
 EXPERIMENTS: dict[str, str] = {
     "copy-quick": "copy-quick.toml",
+    "decaynet-figure-4": "decaynet-figure-4.toml",
     "demo": "demo.toml",
+    "irc-figure-3": "irc-figure-3.toml",
+    "irc-figure-3-quick": "irc-figure-3-quick.toml",
+    "m2sgd-table-5.1": "m2sgd-table-5.1.toml",
+    "m2sgd-table-5.2": "m2sgd-table-5.2.toml",
+    "mtl2l-scenario-1": "mtl2l-scenario-1.toml",
+    "mtl2l-scenario-1-fashion": "mtl2l-scenario-1-fashion.toml",
+    "mtl2l-scenario-1-kmnist": "mtl2l-scenario-1-kmnist.toml",
+    "mtl2l-scenario-2": "mtl2l-scenario-2.toml",
     "permuted-mnist": "permuted-mnist.toml",
     "permuted-mnist-few": "permuted-mnist-few.toml",
     "permuted-mnist-networks": "permuted-mnist-networks.toml",
     "permuted-mnist-noise": "permuted-mnist-noise.toml",
     "permuted-mnist-rings": "permuted-mnist-rings.toml",
+    "rules": "rules.toml",
 }
 
 

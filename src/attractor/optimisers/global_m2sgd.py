@@ -11,7 +11,7 @@ from attractor.optimisers.rule import Rule, State
 
 
 class GlobalM2SGD(Rule):
-    r"""Masked MetaSGD with one LSTM that reads all of a learner and names a rate for each parameter.
+    r"""Masked MetaSGD with one LSTM that reads a whole learner and names a rate for each parameter.
 
     .. math::
         x_t &= V \, [\text{preprocess}(\nabla_\theta L), \theta_t, \nabla_\theta L,

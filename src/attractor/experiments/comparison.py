@@ -1,0 +1,78 @@
+"""Optimisers by name, side by side on a perceptron: a quick look without a configuration."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from attractor.errors import InputError
+from attractor.estimates import estimate
+from attractor.experiments.build import build_task
+from attractor.experiments.config import NetworkConfig, TaskConfig
+from attractor.experiments.networks import build_network
+from attractor.experiments.rules import named
+from attractor.meta import Curve, Problem, compare
+
+
+def compare_on(
+    optimisers: Sequence[str],
+    task: str,
+    *,
+    hidden: list[int],
+    steps: int,
+    batch_size: int,
+    seeds: Sequence[int],
+    split: str = "test",
+    data: Path | None = None,
+    on_curve: Callable[[Curve], None] = lambda curve: None,
+) -> list[Curve]:
+    """Train the same perceptrons with each optimiser.
+
+    Args:
+        optimisers: as `named` reads them.
+        task: the key of a task that can show its images at once.
+        hidden: sizes of the perceptron's hidden layers.
+        steps: updates of each learner.
+        batch_size: samples in a batch.
+        seeds: one learner for each.
+        split: ``"test"``, or ``"valid"`` to choose a rate.
+        data: the data root.
+        on_curve: told of each curve when it is complete.
+
+    Example:
+        >>> [curve] = compare_on(
+        ...     ["sgd:lr=0.1"], "digits", hidden=[8], steps=5, batch_size=16, seeds=[0]
+        ... )
+        >>> curve.steps
+        [5]
+    """
+    if split not in ("test", "valid"):
+        raise InputError(f"expected the split test or valid, but got {split!r}. Try test.")
+    made = build_task(TaskConfig(name=task, order="flat"), data)  # type: ignore[call-arg]
+    network = NetworkConfig(name="mlp", hidden=hidden)
+    problem = Problem(
+        lambda g: build_network(network, made.input_size, made.output_size, generator=g),
+        made,
+        batch_size,
+    )
+    factories = {text: named(text) for text in optimisers}
+    return compare(factories, problem, steps=steps, seeds=seeds, split=split, on_curve=on_curve)
+
+
+def rows(curves: Sequence[Curve]) -> list[dict[str, Any]]:
+    """One line for each optimiser, the lowest loss first."""
+    found = []
+    for name in dict.fromkeys(curve.optimiser for curve in curves):
+        mine = [curve for curve in curves if curve.optimiser == name]
+        loss = estimate([curve.loss[-1] for curve in mine])
+        right = estimate([curve.accuracy[-1] for curve in mine])
+        found.append(
+            {
+                "optimiser": name,
+                "loss": loss.mean,
+                "± loss": loss.half_width,
+                "accuracy": right.mean,
+                "± accuracy": right.half_width,
+                "seeds": loss.n,
+            }
+        )
+    return sorted(found, key=lambda row: row["loss"])
