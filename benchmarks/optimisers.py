@@ -15,6 +15,7 @@ from torch import nn
 
 from attractor.models import MLP
 from attractor.optimisers import OPTIMISERS
+from attractor.optimisers.rule import count, needs_size
 
 SIZES = ([784, 32, 10], [784, 1258, 10])
 CONTEXT = torch.randn(128, 784)
@@ -27,9 +28,9 @@ def steps(sizes: list[int]) -> dict[str, Callable[[], object]]:
     made["Adam"] = adam.step
     for key, rule in OPTIMISERS.items():
         model = network(sizes)
-        total = sum(p.numel() for p in model.parameters())
-        options = {"size": total} if key in ("global", "meta_sgd") else {}
-        optimiser = rule(**options)(model.parameters(), lr=1e-6)
+        total = count(model.parameters())
+        made_for = rule(size=total) if needs_size(rule) else rule()
+        optimiser = made_for(model.parameters(), lr=1e-6)
         made[key] = partial(optimiser.step, context=CONTEXT)
     return made
 
@@ -61,7 +62,7 @@ def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     print(f"torch {torch.__version__}, one thread, best of {repeats}")
     for sizes in SIZES:
-        total = sum(p.numel() for p in network(sizes).parameters())
+        total = count(network(sizes).parameters())
         print(f"\n{total:,} parameters ({'-'.join(map(str, sizes))})\n")
         print("| optimiser | ms | x Adam |\n|---|---:|---:|")
         found = best(steps(sizes), repeats if total < 100_000 else max(repeats // 4, 1))

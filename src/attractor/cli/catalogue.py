@@ -6,6 +6,7 @@ from typing import Any
 from attractor.cells import CELLS
 from attractor.experiments.table import EXPERIMENTS, load
 from attractor.optimisers import OPTIMISERS
+from attractor.optimisers.rule import needs_size
 from attractor.references import year
 from attractor.tasks import TASKS
 
@@ -46,16 +47,14 @@ def optimisers() -> list[dict[str, Any]]:
     """Key, class, year and weights of each learned optimiser, and the networks that it goes on."""
     rows = []
     for key, rule in OPTIMISERS.items():
-        size = inspect.signature(rule).parameters.get("size")
-        sized = size is not None and size.default is inspect.Parameter.empty
-        example = rule(size=LEARNER) if sized else rule()
+        example = rule(size=LEARNER) if needs_size(rule) else rule()
         rows.append(
             {
                 "key": key,
                 "class": rule.__name__,
                 "year": year(rule.reference),
                 "weights": sum(p.numel() for p in example.parameters()),
-                "goes on": "one size" if sized else "any network",
+                "goes on": "one size" if needs_size(rule) else "any network",
                 "what": first_line(rule),
             }
         )

@@ -9,7 +9,7 @@ from torch.utils import _pytree as pytree
 
 from attractor.optimisers.rule import Rule, State, map_tensors
 
-BLOCK = 2048
+BLOCK = 4096
 """Coordinates that a recurrent rule updates at once."""
 NUMBERS = 80 * BLOCK
 """Numbers of a state that are updated at once, so that they stay in the cache."""

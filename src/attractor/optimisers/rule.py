@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -142,6 +143,18 @@ class Rule(nn.Module, ABC):
         rule = load_pretrained(cls.key, name)
         assert isinstance(rule, cls)
         return rule
+
+
+def needs_size(kind: type[Rule]) -> bool:
+    """Whether a rule must be told how many parameters its network has.
+
+    Example:
+        >>> from attractor.optimisers import DMSGD, MetaSGD
+        >>> needs_size(MetaSGD), needs_size(DMSGD)
+        (True, False)
+    """
+    size = inspect.signature(kind.__init__).parameters.get("size")
+    return size is not None and size.default is inspect.Parameter.empty
 
 
 def count(parameters: Iterable[Tensor]) -> int:
