@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from attractor.errors import InputError
 from attractor.estimates import estimate
 from attractor.experiments.build import build_task
@@ -23,6 +25,7 @@ def compare_on(
     seeds: Sequence[int],
     split: str = "test",
     data: Path | None = None,
+    threads: int = 1,
     on_curve: Callable[[Curve], None] = lambda curve: None,
 ) -> list[Curve]:
     """Train the same perceptrons with each optimiser.
@@ -36,6 +39,7 @@ def compare_on(
         seeds: one learner for each.
         split: ``"test"``, or ``"valid"`` to choose a rate.
         data: the data root.
+        threads: of torch; networks of this size are no faster with more.
         on_curve: told of each curve when it is complete.
 
     Example:
@@ -47,6 +51,7 @@ def compare_on(
     """
     if split not in ("test", "valid"):
         raise InputError(f"expected the split test or valid, but got {split!r}. Try test.")
+    torch.set_num_threads(threads)
     made = build_task(TaskConfig(name=task, order="flat"), data)  # type: ignore[call-arg]
     network = NetworkConfig(name="mlp", hidden=hidden)
     problem = Problem(

@@ -3,7 +3,6 @@
 import shutil
 import time
 from collections.abc import Callable
-from functools import partial
 from importlib.metadata import version
 from importlib.resources import as_file
 from pathlib import Path
@@ -121,8 +120,9 @@ def named(text: str) -> Factory:
     """An optimiser by the name that a user types.
 
     Args:
-        text: a file of a rule; ``lstm`` or ``lstm/mlp``, a rule that comes with the package; or
-            one made by hand with its options, such as ``sgd:lr=0.1,momentum=0.9``.
+        text: a file of a rule; ``lstm/mlp``, a rule that comes with the package, or ``lstm``, the
+            first of that kind; or one made by hand with its options, such as
+            ``sgd:lr=0.1,momentum=0.9``.
 
     Example:
         >>> named("adam:lr=0.01").keywords
@@ -146,4 +146,5 @@ def named(text: str) -> Factory:
     kind, _, which = text.partition("/")
     if kind not in OPTIMISERS or colon:
         raise unknown("optimiser", text, [*OPTIMISERS, *HAND_MADE])
-    return partial(load_pretrained(kind, which or "mlp"))
+    first = next((name for name in shipped() if name.startswith(f"{kind}/")), "/mlp")
+    return load_pretrained(kind, which or first.partition("/")[2])
