@@ -14,6 +14,7 @@ import torch
 from attractor.cells import CELLS
 from attractor.models import SequenceClassifier, SequenceTagger
 from attractor.tasks import TASKS, Task
+from learning.training import evaluate, updates
 
 SECONDS = 60
 
@@ -91,24 +92,14 @@ def trained(task: Task, key: str, bar: Bar, seed: int = 0) -> tuple[float, float
         generator=torch.Generator().manual_seed(seed),
         **options,
     )
-    sampler = task.sampler(32, generator=torch.Generator().manual_seed(seed))
-    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
     start = time.process_time()
+    learning = updates(
+        task, lambda x, y: task.loss(model(x), y), model.parameters(), lr=5e-3, seed=seed
+    )
     for _ in range(bar.steps):
-        x, y = sampler.draw()
-        optimiser.zero_grad()
-        task.loss(model(x), y).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+        next(learning)
     seconds = time.process_time() - start
-    model.eval()
-    totals = torch.zeros(2)
-    with torch.no_grad():
-        batches = list(task.held_out("test", 250))
-        for x, y in batches:
-            found = task.metrics(model(x), y)
-            totals += torch.stack([found["loss"], found["accuracy"]]) / len(batches)
-    return totals[0].item(), totals[1].item(), seconds
+    return *evaluate(task, model, "test"), seconds
 
 
 def test_every_cell_has_a_bar() -> None:
