@@ -115,7 +115,10 @@ def test_within_autocast() -> None:
         (lambda: DMSGD(size=0), "size to be a whole number"),
         (lambda: MTL2L(hyper_size=0), "hyper_size to be a whole number"),
         (lambda: preprocess(torch.ones(1), 0.0), "p to be above 0, but got 0.0. Try p=10"),
-        (lambda: LSTMOptimiser.pretrained("nothing"), "known pretrained lstm"),
+        (
+            lambda: LSTMOptimiser.pretrained("nothing"),
+            "known pretrained rule .* got 'lstm/nothing'",
+        ),
     ],
 )
 def test_options_are_checked(make: Any, text: str) -> None:

@@ -91,8 +91,7 @@ def shipped() -> list[str]:
 def load_pretrained(kind: str, name: str) -> Rule:
     """A rule that comes with the package."""
     if f"{kind}/{name}" not in shipped():
-        known = [one.split("/")[1] for one in shipped() if one.startswith(f"{kind}/")]
-        raise unknown(f"pretrained {kind}", name, known)
+        raise unknown("pretrained rule", f"{kind}/{name}", shipped())
     with as_file(shipped_file(kind, name)) as path:
         return load_rule(path)
 

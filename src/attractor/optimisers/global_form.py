@@ -17,14 +17,16 @@ class GlobalOptimiser(Rule):
 
     .. math::
         x_t &= D (\theta_t \odot G_t), \qquad G_t \text{ the product of the preprocessed pair} \\
-        h_t, s_t &= \text{DecayNet}^n(x_t, s_{t-1}) \text{, with layer normalisation} \\
+        h_t, s_t &= \text{DecayNet}^n(x_t, s_{t-1}) \text{, its } W x \text{ and } U h
+            \text{ layer-normalised} \\
         \theta_{t+1} &= \theta_t - (E h_t) \odot \nabla_\theta L
 
     :math:`D` takes the r parameters to 28 numbers, and :math:`E` takes 64 hidden units to r rates.
 
     Args:
         size: r, the parameters of the network to be trained; it goes on no other size.
-        cell: a key of ``CELLS``: ``"decaynet"``, or ``"lstm"``, its rival in the paper.
+        cell: a key of ``CELLS``: ``"decaynet"``, or ``"lstm"``, its rival in the paper, which takes
+            one step at a time (``iterations=1``).
         reduced_size: the numbers that the cell reads.
         hidden_size: units of the cell.
         iterations: n, the internal steps.
