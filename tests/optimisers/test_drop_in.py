@@ -117,7 +117,7 @@ def test_within_autocast() -> None:
         (lambda: preprocess(torch.ones(1), 0.0), "p to be above 0, but got 0.0. Try p=10"),
         (
             lambda: LSTMOptimiser.pretrained("nothing"),
-            "known pretrained rule .* got 'lstm/nothing'",
+            "known pretrained lstm .* but got 'nothing'",
         ),
     ],
 )

@@ -91,7 +91,8 @@ def shipped() -> list[str]:
 def load_pretrained(kind: str, name: str) -> Rule:
     """A rule that comes with the package."""
     if f"{kind}/{name}" not in shipped():
-        raise unknown("pretrained rule", f"{kind}/{name}", shipped())
+        own = [one.split("/")[1] for one in shipped() if one.startswith(f"{kind}/")]
+        raise unknown(f"pretrained {kind}", name, own or shipped())
     with as_file(shipped_file(kind, name)) as path:
         return load_rule(path)
 
