@@ -61,7 +61,6 @@ class Anytime(Rule):
 
     def __init__(self, *, rate: float = 3e-3) -> None:
         super().__init__()
-        self.options = {"rate": rate}
         # every number is kept so that a step of 0.1 is a small one, and any real number is allowed
         self.logit_memory = nn.Parameter(torch.logit(torch.tensor([0.9, 0.99, 0.999])))
         self.mixture = nn.Parameter(torch.tensor([0.0, 1.0, 0.0]))

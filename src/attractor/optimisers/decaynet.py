@@ -73,13 +73,6 @@ class DecayNetOptimiser(Rule):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        self.options = {
-            "hidden_size": hidden_size,
-            "layers": layers,
-            "iterations": iterations,
-            "rate": rate,
-            "p": p,
-        }
         self.iterations, self.p = positive(type(self), "iterations", iterations), p
         self.stack = CellStack(
             "decaynet",

@@ -60,14 +60,6 @@ class DMSGD(Rule):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        self.options = {
-            "size": size,
-            "hidden_size": hidden_size,
-            "layers": layers,
-            "rate": rate,
-            "gamma": gamma,
-            "p": p,
-        }
         self.size = None if size is None else positive(type(self), "size", size)
         self.gamma, self.p = gamma, p
         self.static = nn.Parameter(torch.full((1 if size is None else size,), rate))

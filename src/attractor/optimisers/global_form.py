@@ -65,14 +65,6 @@ class GlobalOptimiser(Rule):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        self.options = {
-            "size": size,
-            "cell": cell,
-            "reduced_size": reduced_size,
-            "hidden_size": hidden_size,
-            "iterations": iterations,
-            "p": p,
-        }
         self.size = positive(type(self), "size", size)
         self.iterations, self.p = positive(type(self), "iterations", iterations), p
         options: dict[str, Any] = {"length": iterations} if cell == "decaynet" else {}

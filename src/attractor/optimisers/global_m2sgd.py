@@ -65,13 +65,6 @@ class GlobalM2SGD(Rule):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        self.options = {
-            "size": size,
-            "threshold": threshold,
-            "hidden_size": hidden_size,
-            "rate": rate,
-            "p": p,
-        }
         self.size = positive(type(self), "size", size)
         self.threshold, self.p = threshold, p
         self.static = nn.Parameter(torch.full((size,), rate))

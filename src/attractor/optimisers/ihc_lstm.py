@@ -41,7 +41,6 @@ class IHCLSTMOptimiser(Rule):
         self, *, hidden_size: int = 20, layers: int = 2, generator: Generator | None = None
     ) -> None:
         super().__init__()
-        self.options = {"hidden_size": hidden_size, "layers": layers}
         self.inner = LSTMOptimiser(
             cell="ihc_lstm", hidden_size=hidden_size, layers=layers, generator=generator
         )

@@ -63,14 +63,6 @@ class LSTMOptimiser(Rule):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.options = {
-            "cell": cell,
-            "hidden_size": hidden_size,
-            "layers": layers,
-            "scale": scale,
-            "p": p,
-            **options,
-        }
         self.scale, self.p = scale, p
         self.stack = CellStack(cell, 2, hidden_size, layers=layers, generator=generator, **options)
         self.head = silent(hidden_size, 1)

@@ -71,7 +71,6 @@ class M2SGD(Rule):
             p=p,
             generator=generator,
         )
-        self.options = {"threshold": threshold, **self.inner.options}
         self.size, self.threshold = size, threshold
 
     def init(self, params: Tensor) -> State:

@@ -41,7 +41,6 @@ class MetaSGD(Rule):
 
     def __init__(self, *, size: int, rate: float = 0.01) -> None:
         super().__init__()
-        self.options = {"size": size, "rate": rate}
         self.size = positive(type(self), "size", size)
         self.rates = nn.Parameter(torch.full((size,), rate))
 

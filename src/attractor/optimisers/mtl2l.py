@@ -93,15 +93,6 @@ class MTL2L(Rule):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        self.options = {
-            "context_size": context_size,
-            "stable": stable,
-            "hidden_size": hidden_size,
-            "layers": layers,
-            "hyper_size": hyper_size,
-            "scale": scale,
-            "p": p,
-        }
         for name in ("context_size", "hidden_size", "layers", "hyper_size"):
             positive(type(self), name, self.options[name])
         self.context_size, self.stable, self.scale, self.p = context_size, stable, scale, p

@@ -81,6 +81,14 @@ class Rule(nn.Module, ABC):
     options: dict[str, Any]
     """What the rule was made with, for its file."""
 
+    def __new__(cls, **given: Any) -> Self:
+        """Note what the rule is made with, before it is made."""
+        rule = super().__new__(cls)
+        known = inspect.signature(cls.__init__).parameters.values()
+        defaults = {p.name: p.default for p in known if p.default is not p.empty}
+        rule.options = {k: v for k, v in (defaults | given).items() if k != "generator"}
+        return rule
+
     def init(self, params: Tensor) -> State:
         """The state before the first step.
 
