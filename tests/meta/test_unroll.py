@@ -1,5 +1,6 @@
 """Meta-gradients against plain autograd, finite differences and each other."""
 
+import inspect
 from typing import Any
 
 import pytest
@@ -13,11 +14,7 @@ from attractor.optimisers import OPTIMISERS, MetaSGD, Rule
 from attractor.tasks import Digits
 
 SIZE = 64 * 3 + 3 + 30 + 10
-OPTIONS: dict[str, dict[str, Any]] = {
-    "meta_sgd": {"size": SIZE},
-    "global": {"size": SIZE, "hidden_size": 5},
-    "mtl2l": {"context_size": 64, "hidden_size": 4},
-}
+OPTIONS: dict[str, Any] = {"size": SIZE, "context_size": 64, "hidden_size": 4}
 
 
 def problem() -> Problem:
@@ -41,8 +38,11 @@ DOUBLE = Double(order="flat")
 
 def make(key: str) -> Rule:
     torch.manual_seed(0)
-    small = {} if key in ("meta_sgd", "global", "mtl2l") else {"hidden_size": 4}
-    rule: Rule = OPTIMISERS[key](**{**small, **OPTIONS.get(key, {})}).double()
+    known = inspect.signature(OPTIMISERS[key]).parameters.values()
+    needed = {
+        p.name for p in known if p.default is p.empty or p.name in ("hidden_size", "context_size")
+    }
+    rule: Rule = OPTIMISERS[key](**{k: v for k, v in OPTIONS.items() if k in needed}).double()
     for name, parameter in rule.named_parameters():  # also those that start at zero
         torch.nn.init.normal_(parameter, mean=0.5 if "static" in name else 0.0, std=0.1)
     return rule

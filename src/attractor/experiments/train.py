@@ -1,5 +1,6 @@
 """One run: do its work, survive anything, end with the same numbers."""
 
+import logging
 import time
 from collections.abc import Callable
 from importlib import import_module
@@ -22,6 +23,8 @@ from attractor.experiments.folder import (
 )
 from attractor.experiments.kinds import KINDS
 from attractor.experiments.work import DivergedError, Work
+
+logger = logging.getLogger(__name__)
 
 
 class StoppedError(Exception):
@@ -106,6 +109,9 @@ def _restore(folder: Path, work: Work) -> tuple[float, int]:
     for saved in checkpoint.candidates(folder):
         values = saved.values
         metrics = folder / METRICS
+        if "work" not in values:
+            logger.warning("%s has a checkpoint of an older release; starting anew", folder)
+            continue
         if not metrics.exists() or metrics.stat().st_size < values["position"]:
             continue
         work.restore(saved._replace(values=values["work"]))
