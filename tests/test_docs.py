@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 import attractor
-from attractor import cells, experiments, memory, models, optimisers, report, tasks
+from attractor import cells, continual, experiments, memory, models, optimisers, report, tasks
 from attractor.experiments.train import train
 from experiments.helpers import tiny
 
@@ -46,7 +46,19 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [attractor, cells, experiments, memory, models, optimisers, report, tasks]
+    "module",
+    [
+        attractor,
+        cells,
+        continual,
+        experiments,
+        memory,
+        models,
+        optimisers,
+        report,
+        tasks,
+        tasks.streams,
+    ],
 )
 def test_every_public_name_is_documented(module: ModuleType) -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
@@ -86,6 +98,7 @@ def test_constraints_pin_everything_that_is_asked_for() -> None:
 
 def test_changelog_names_every_cell_task_and_experiment() -> None:
     text = (ROOT / "CHANGELOG.md").read_text()
+    strategies, streams = continual.STRATEGIES, tasks.streams.STREAMS
     known = [*cells.CELLS, *tasks.TASKS, *experiments.EXPERIMENTS, *optimisers.OPTIMISERS]
-    for key in known:
+    for key in [*known, *strategies, *streams]:
         assert f"`{key}`" in text, f"{key} is not in CHANGELOG.md"

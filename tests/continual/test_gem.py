@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from attractor.continual.gem import RIDGE, multipliers, project
+from attractor.continual.gradients import Rows
 
 Floats = NDArray[np.float64]
 
@@ -83,17 +84,17 @@ def test_the_solution_is_that_of_projected_gradient_descent(tasks: int, margin: 
 @given(gradients())
 def test_without_a_margin_no_earlier_loss_grows(case: tuple[Floats, Floats]) -> None:
     g, G = (torch.tensor(one, dtype=torch.float32) for one in case)
-    new = project(g, G)
+    new = project(g, Rows([G]))
     scale = 1 + float(G.abs().max()) * float(g.abs().max())
     assert (G @ new).min() >= -2e-2 * scale * len(G)  # what the ridge allows
 
 
 def test_hand_worked() -> None:
     # g = (1, -1), one earlier gradient (0, 2): v = 2 / (4 + ridge), so g becomes (1, ~0)
-    new = project(torch.tensor([1.0, -1.0]), torch.tensor([[0.0, 2.0]]))
+    new = project(torch.tensor([1.0, -1.0]), Rows([torch.tensor([[0.0, 2.0]])]))
     assert new.tolist() == pytest.approx([1, -1 + 2 * 2 / (4 + RIDGE)], abs=1e-6)
     # the margin is a lower bound of v, not something added to it
-    new = project(torch.tensor([1.0, -1.0]), torch.tensor([[0.0, 2.0]]), margin=3.0)
+    new = project(torch.tensor([1.0, -1.0]), Rows([torch.tensor([[0.0, 2.0]])]), margin=3.0)
     assert new.tolist() == pytest.approx([1, -1 + 3 * 2])
 
 
@@ -104,7 +105,7 @@ def test_gradients_of_any_size(scale: float) -> None:
     G[3] = G[2]
     G[4] = -G[1]
     g = torch.randn(50, generator=random) * scale
-    new = project(g, G, 0.5)
+    new = project(g, Rows([G[:, :20], G[:, 20:]]), 0.5)
     assert torch.isfinite(new).all()
 
 

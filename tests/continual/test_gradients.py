@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from attractor.continual import GroupGradients, cross_entropy
 from attractor.continual.flat import Flat
+from attractor.continual.gradients import Rows
 from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier
 from attractor.tasks.streams import Samples
 
@@ -55,7 +56,7 @@ def test_groups(name: str, sizes: list[int]) -> None:
     model, samples = made(name), batch(sum(sizes))
     gradients = GroupGradients(model)
     for _ in range(2):  # the first time it is verified
-        found = gradients.of_groups(samples, sizes, cross_entropy)
+        found = gradients.of_groups(samples, sizes, cross_entropy).matrix()
         torch.testing.assert_close(found, by_autograd(model, samples, sizes))
     assert gradients._layers is not None
 
@@ -78,7 +79,8 @@ def test_the_slow_way_does_the_same(name: str) -> None:
     each = by_autograd(model, samples, [1] * 9)
     torch.testing.assert_close(gradients.squares(samples, cross_entropy), each.square().mean(0))
     torch.testing.assert_close(
-        gradients.of_groups(samples, [2, 7], cross_entropy), by_autograd(model, samples, [2, 7])
+        gradients.of_groups(samples, [2, 7], cross_entropy).matrix(),
+        by_autograd(model, samples, [2, 7]),
     )
 
 
@@ -87,7 +89,7 @@ def test_frozen_layers_have_none() -> None:
     everything = by_autograd(model, samples, [4, 4])
     for part in (model.gates, model.last):
         part.requires_grad_(False)
-    found = GroupGradients(model).of_groups(samples, [4, 4], cross_entropy)
+    found = GroupGradients(model).of_groups(samples, [4, 4], cross_entropy).matrix()
     for row, expected in zip(found, everything, strict=True):
         parts = Flat(model).named(row, model)
         for part_name, wanted in Flat(model).named(expected, model).items():
@@ -134,7 +136,7 @@ def test_unusual_networks_are_noticed(kind: Callable[[], nn.Module]) -> None:
     model, samples = kind().double(), batch(8)
     gradients = GroupGradients(model)
     for _ in range(2):
-        found = gradients.of_groups(samples, [3, 5], cross_entropy)
+        found = gradients.of_groups(samples, [3, 5], cross_entropy).matrix()
         torch.testing.assert_close(found, by_autograd(model, samples, [3, 5]))
     assert gradients._layers is None
 
@@ -145,7 +147,7 @@ def test_networks_that_mix_samples_take_a_pass_per_group() -> None:
         nn.Linear(6, 4), nn.BatchNorm1d(4, affine=False), nn.ReLU(), nn.Linear(4, 3)
     ).double()
     samples = batch(8)
-    found = GroupGradients(model).of_groups(samples, [4, 4], cross_entropy)
+    found = GroupGradients(model).of_groups(samples, [4, 4], cross_entropy).matrix()
     torch.testing.assert_close(found, by_autograd(model, samples, [4, 4]))
 
 
@@ -153,7 +155,7 @@ def test_recurrent_networks_take_a_pass_per_group() -> None:
     torch.manual_seed(0)
     model = SequenceClassifier("gru", 2, 4, 3, batch_first=True).double()
     samples = batch(8, (5, 2))
-    found = GroupGradients(model).of_groups(samples, [4, 4], cross_entropy)
+    found = GroupGradients(model).of_groups(samples, [4, 4], cross_entropy).matrix()
     torch.testing.assert_close(found, by_autograd(model, samples, [4, 4]))
 
 
@@ -162,11 +164,11 @@ def test_dropout_is_no_reason_to_be_slow() -> None:
     model = MLP([6, 50, 50, 3], dropout=0.5).double()
     gradients = GroupGradients(model)
     before = torch.get_rng_state()
-    first = gradients.of_groups(batch(8), [4, 4], cross_entropy)
+    first = gradients.of_groups(batch(8), [4, 4], cross_entropy).matrix()
     assert gradients._layers is not None
     after = torch.get_rng_state()
     torch.set_rng_state(before)  # to verify costs no random numbers
-    assert torch.equal(gradients.of_groups(batch(8), [4, 4], cross_entropy), first)
+    assert torch.equal(gradients.of_groups(batch(8), [4, 4], cross_entropy).matrix(), first)
     assert torch.equal(torch.get_rng_state(), after)
 
 
@@ -176,5 +178,17 @@ def test_the_gradients_of_the_parameters_are_left_alone() -> None:
     before = Flat(model).gradient()
     gradients = GroupGradients(model)
     for _ in range(2):
-        gradients.of_groups(batch(8), [4, 4], cross_entropy)
+        gradients.of_groups(batch(8), [4, 4], cross_entropy).matrix()
         assert torch.equal(Flat(model).gradient(), before)
+
+
+def test_rows_compute_what_their_matrix_does() -> None:
+    g = torch.Generator().manual_seed(0)
+    rows = Rows([torch.randn(3, n, generator=g, dtype=torch.float64) for n in (4, 1, 6)])
+    matrix, vector = rows.matrix(), torch.randn(11, generator=g, dtype=torch.float64)
+    factors = torch.randn(3, generator=g, dtype=torch.float64)
+    entries = torch.randn(3, 11, generator=g, dtype=torch.float64)
+    torch.testing.assert_close(rows.gram(), matrix @ matrix.T)
+    torch.testing.assert_close(rows.dot(vector), matrix @ vector)
+    torch.testing.assert_close(rows.combine(factors), factors @ matrix)
+    torch.testing.assert_close(rows.blend(entries), (entries * matrix).sum(0))

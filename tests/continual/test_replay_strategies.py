@@ -103,7 +103,9 @@ def test_agem_projects_onto_the_half_space() -> None:
     g = seeded()
     for _ in range(20):
         gradient, reference = torch.randn(2, 30, generator=g)
-        new = project(gradient, reference)
+        parts = [gradient[:12].reshape(3, 4).clone(), gradient[12:].clone()]
+        found = project(parts, [reference[:12].reshape(3, 4), reference[12:]])
+        new = torch.cat([part.flatten() for part in found])
         if gradient @ reference >= 0:
             assert torch.equal(new, gradient)
         else:
@@ -116,7 +118,8 @@ def test_agem_projects_onto_the_half_space() -> None:
 
 def test_agem_has_a_zero_reference_for_nothing() -> None:
     gradient = torch.tensor([1.0, -2.0])
-    assert torch.equal(project(gradient, torch.zeros(2)), gradient)
+    (new,) = project([gradient.clone()], [torch.zeros(2)])
+    assert torch.equal(new, gradient)
 
 
 def test_agem_keeps_the_newest_of_each_class_and_leaves_the_present_task_out() -> None:
@@ -128,6 +131,7 @@ def test_agem_keeps_the_newest_of_each_class_and_leaves_the_present_task_out() -
         strategy.loss(mlp(), some)
         for x, y in zip(some.x, some.y.tolist(), strict=True):
             last.setdefault(y, []).append(x)
+    strategy.end_task(mlp(), stream[0])
     strategy.loss(mlp(), batch(stream[1], 10))
     drawn = strategy._draw()
     assert (drawn.task == 0).all()

@@ -1,5 +1,6 @@
 """Averaged gradient episodic memory."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -7,10 +8,12 @@ from torch import Generator, Tensor, nn
 
 from attractor.continual.base import Loss, Strategy, cross_entropy
 from attractor.continual.episodes import rows, samples
-from attractor.continual.flat import Flat
 from attractor.memory import Slots
 from attractor.tasks.options import whole
-from attractor.tasks.streams import Samples, Stream
+from attractor.tasks.streams import Experience, Samples, Stream, joined
+
+PENDING = 64
+"""Batches that are written into the memory at once."""
 
 
 class AGEM(Strategy):
@@ -43,57 +46,95 @@ class AGEM(Strategy):
         self.reference_batch = whole("reference_batch", reference_batch, 1)
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
-        self.flat = Flat(model)
+        self._parameters = list(model.parameters())
         self.generator = generator
         self.classes = stream.outputs
         self.memory = Slots(self.per_class, len(stream) * self.classes, newest=True)
+        self._pending: list[Samples] = []
+        self._finish(0)
         return model
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        self._task, self._base = int(batch.task[0]), base
-        answer = batch.y if batch.y.ndim == 1 else torch.zeros_like(batch.task)
-        self.memory.add(rows(batch), batch.task * self.classes + answer)
+        self._base = base
+        self._pending.append(batch)
+        if len(self._pending) == PENDING:
+            self._remember()
         return base(model, batch)
 
+    def _remember(self) -> None:
+        """Write the latest batches into the memory, all at once."""
+        if self._pending:
+            batch = joined(self._pending)
+            answer = batch.y if batch.y.ndim == 1 else torch.zeros_like(batch.task)
+            self.memory.add(rows(batch), batch.task * self.classes + answer)
+            self._pending = []
+
+    def end_task(self, model: nn.Module, task: Experience) -> None:
+        self._remember()
+        self._finish(task.task + 1)
+
+    def _finish(self, tasks: int) -> None:
+        """Find the memories of the finished tasks."""
+        self.tasks = tasks
+        sizes = torch.tensor(self.memory.sizes(range(tasks * self.classes)), dtype=torch.long)
+        group, place = (torch.arange(self.per_class) < sizes[:, None]).nonzero(as_tuple=True)
+        self._places = group * self.per_class + place
+
     def after_backward(self, model: nn.Module) -> None:
-        if self._task == 0:
+        if self.tasks == 0:
             return
-        g = self.flat.gradient()
-        model.zero_grad()
+        trained = [p for p in self._parameters if p.requires_grad]
+        g = _taken(trained)
         torch.autograd.backward(self._base(model, self._draw()))
-        self.flat.set_gradient(project(g, self.flat.gradient()))
+        for p, new in zip(trained, project(g, _taken(trained)), strict=True):
+            p.grad = new
 
     def _draw(self) -> Samples:
         """Memories of the finished tasks, all equally likely."""
-        groups = range(self._task * self.classes)
-        starts = torch.arange(len(groups)) * self.per_class
-        sizes = torch.tensor(self.memory.sizes(groups))
-        held = (torch.arange(self.per_class) < sizes[:, None]).nonzero()
-        chosen = torch.randperm(len(held), generator=self.generator)[: self.reference_batch]
-        places = starts[held[chosen, 0]] + held[chosen, 1]
+        chosen = torch.randperm(len(self._places), generator=self.generator)
+        places = self._places[chosen[: self.reference_batch]]
         return samples(self.memory.store.read(places))
 
     def state_dict(self) -> dict[str, Any]:
-        return {"memory": self.memory.state_dict(), "generator": self.generator.get_state()}
+        self._remember()
+        return {
+            "memory": self.memory.state_dict(),
+            "tasks": self.tasks,
+            "generator": self.generator.get_state(),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._pending = []
         self.memory.load_state_dict(state["memory"])
+        self._finish(state["tasks"])
         self.generator.set_state(state["generator"])
 
 
-def project(g: Tensor, reference: Tensor) -> Tensor:
-    """The nearest gradient that does not point away from the reference.
+def _taken(parameters: Sequence[nn.Parameter]) -> list[Tensor]:
+    """The gradients, taken away from their parameters."""
+    found = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    for p in parameters:
+        p.grad = None
+    return found
 
-    Shape:
-        all ``(parameters,)``.
+
+def project(g: Sequence[Tensor], reference: Sequence[Tensor]) -> list[Tensor]:
+    """The nearest gradient that does not point away from the reference, tensor by tensor.
+
+    Args:
+        g: the gradient, which is changed in place.
+        reference: that of the memories.
 
     Example:
-        >>> project(torch.tensor([1.0, -1.0]), torch.tensor([0.0, 2.0]))
-        tensor([1., 0.])
-        >>> project(torch.tensor([1.0, 1.0]), torch.tensor([0.0, 2.0]))
-        tensor([1., 1.])
+        >>> project([torch.tensor([1.0, -1.0])], [torch.tensor([0.0, 2.0])])
+        [tensor([1., 0.])]
+        >>> project([torch.tensor([1.0, 1.0])], [torch.tensor([0.0, 2.0])])
+        [tensor([1., 1.])]
     """
-    overlap = g @ reference
-    if overlap >= 0:
-        return g
-    return g - overlap / (reference @ reference) * reference
+    pairs = list(zip(g, reference, strict=True))
+    overlap = sum(float(torch.dot(a.flatten(), b.flatten())) for a, b in pairs)
+    if overlap < 0:
+        length = sum(float(torch.dot(b.flatten(), b.flatten())) for b in reference)
+        for a, b in pairs:
+            a.sub_(b, alpha=overlap / length)
+    return list(g)

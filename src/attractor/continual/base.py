@@ -19,7 +19,8 @@ Loss = Callable[[nn.Module, Samples], Tensor]
 
 def tell(model: nn.Module, inputs: Any, task: Tensor) -> Any:
     """What a model gives; it is told the tasks of its inputs if it ``needs_task``."""
-    return model(inputs, task) if getattr(model, "needs_task", False) else model(inputs)
+    # asked of the class, since a module looks long for what it does not have
+    return model(inputs, task) if getattr(type(model), "needs_task", False) else model(inputs)
 
 
 def answer(model: nn.Module, batch: Samples) -> Tensor:
@@ -51,6 +52,8 @@ def cross_entropy(model: nn.Module, batch: Samples) -> Tensor:
         1.3863
     """
     output, y = answer(model, batch), asked(batch)
+    if batch.weight is None and y.ndim == 1:
+        return F.cross_entropy(output, y)
     if batch.weight is None:
         return F.cross_entropy(output.flatten(0, -2), y.flatten(), ignore_index=IGNORE)
     each = F.cross_entropy(

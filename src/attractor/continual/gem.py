@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.continual.base import Loss, Strategy, cross_entropy
 from attractor.continual.episodes import Episodes, OfTasks
-from attractor.continual.gradients import GroupGradients
+from attractor.continual.gradients import GroupGradients, Rows
 from attractor.tasks.options import one_of
 from attractor.tasks.streams import Samples, Stream
 
@@ -74,7 +74,7 @@ class GEM(Strategy):
         old, sizes = self.episodes.all_of(past), self.episodes.sizes(past)
         G = self.gradients.of_groups(old, sizes, self._base)
         g = self.gradients.flat.gradient()
-        if bool((G @ g < 0).any()):
+        if bool((G.dot(g) < 0).any()):
             self.gradients.flat.set_gradient(project(g, G, self.margin))
 
     def state_dict(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class GEM(Strategy):
         self.episodes.load_state_dict(state)
 
 
-def project(g: Tensor, G: Tensor, margin: float = 0.0) -> Tensor:
+def project(g: Tensor, G: Rows, margin: float = 0.0) -> Tensor:
     """The nearest gradient that points away from none of the others.
 
     Args:
@@ -93,16 +93,16 @@ def project(g: Tensor, G: Tensor, margin: float = 0.0) -> Tensor:
         margin: the least of the multipliers; 0 is the projection itself.
 
     Shape:
-        g ``(parameters,)``, G ``(tasks, parameters)``; ``(parameters,)``.
+        g ``(parameters,)``, G ``(tasks, parameters)`` in all; ``(parameters,)``.
 
     Example:
-        >>> new = project(torch.tensor([1.0, -3.0]), torch.tensor([[0.0, 2.0]]))
+        >>> new = project(torch.tensor([1.0, -3.0]), Rows([torch.tensor([[0.0, 2.0]])]))
         >>> torch.allclose(new, torch.tensor([1.0, 0.0]), atol=1e-3)
         True
     """
-    gram = (G @ G.T).double().cpu().numpy()
-    v = multipliers(gram, (G @ g).double().cpu().numpy(), margin)
-    return g + torch.from_numpy(v).to(G) @ G
+    gram, overlap = (t.double().cpu().numpy() for t in (G.gram(), G.dot(g)))
+    v = multipliers(gram, overlap, margin)
+    return g + G.combine(torch.from_numpy(v).to(g))
 
 
 def multipliers(

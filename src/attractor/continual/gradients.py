@@ -8,6 +8,7 @@ networks take a pass per group or per sample.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import torch
@@ -17,6 +18,54 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from attractor.continual.base import Loss
 from attractor.continual.flat import Flat
 from attractor.tasks.streams import Samples
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A matrix with a gradient in each row, cut into columns, parameter by parameter.
+
+    Args:
+        parts: the columns of each parameter, in their order.
+
+    Shape:
+        each part ``(groups, entries)``; together they have as many columns as there are parameters.
+
+    Example:
+        >>> rows = Rows([torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]])])
+        >>> rows.gram()
+        tensor([[2., 2.],
+                [2., 5.]])
+        >>> rows.combine(torch.tensor([1.0, 1.0]))
+        tensor([3., 1., 1.])
+    """
+
+    parts: Sequence[Tensor]
+
+    def matrix(self) -> Tensor:
+        """The whole, as one tensor."""
+        return torch.cat(list(self.parts), 1)
+
+    def gram(self) -> Tensor:
+        """The inner products of all pairs of rows."""
+        return torch.stack([part @ part.T for part in self.parts]).sum(0)
+
+    def dot(self, vector: Tensor) -> Tensor:
+        """The inner product of each row with a vector."""
+        return torch.stack([p @ v for p, v in zip(self.parts, self._cut(vector), strict=True)]).sum(
+            0
+        )
+
+    def combine(self, factors: Tensor) -> Tensor:
+        """The sum of the rows, each times a factor of its own."""
+        return torch.cat([factors @ part for part in self.parts])
+
+    def blend(self, factors: Tensor) -> Tensor:
+        """The sum of the rows, each entry times a factor of its own, ``(groups, parameters)``."""
+        pairs = zip(self.parts, self._cut(factors), strict=True)
+        return torch.cat([(part * factor).sum(0) for part, factor in pairs])
+
+    def _cut(self, columns: Tensor) -> tuple[Tensor, ...]:
+        return torch.split(columns, [part.shape[1] for part in self.parts], dim=-1)
 
 
 class GroupGradients:
@@ -32,7 +81,7 @@ class GroupGradients:
         >>> model = nn.Linear(3, 2)
         >>> x, y = torch.randn(4, 3), torch.tensor([0, 1, 0, 1])
         >>> batch = Samples(x, y, torch.zeros(4))
-        >>> GroupGradients(model).of_groups(batch, [2, 2], cross_entropy).shape
+        >>> GroupGradients(model).of_groups(batch, [2, 2], cross_entropy).matrix().shape
         torch.Size([2, 8])
     """
 
@@ -42,23 +91,18 @@ class GroupGradients:
         self._layers = _linear_layers(model)
         self._verified = False
 
-    def of_groups(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Tensor:
+    def of_groups(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Rows:
         """The gradient of each group's mean loss.
 
         Args:
             batch: all samples, group after group.
             sizes: how many samples each group has.
             base: the loss.
-
-        Shape:
-            ``(groups, parameters)``.
         """
         batch = weighted(batch, shares(sizes))
-        if self._layers is not None and not self._verified:
-            self._verify(batch, sizes, base)
-        if self._layers is None:
-            return self._one_by_one(batch, sizes, base)
-        return self._at_once(batch, sizes, base)
+        if self._fast(batch, sizes, base):
+            return self._rows(*self._record(batch, base), sizes)
+        return self._one_by_one(batch, sizes, base)
 
     def squares(self, batch: Samples, base: Loss) -> Tensor:
         """The mean over samples of the squared gradient of each one's loss.
@@ -67,19 +111,21 @@ class GroupGradients:
             ``(parameters,)``.
         """
         batch = weighted(batch, torch.ones(len(batch)))
-        if self._layers is not None and not self._verified:
-            self._verify(batch, [1] * len(batch), base)
-        if self._layers is None:
+        if self._fast(batch, [1] * len(batch), base):
+            reads, deltas = self._record(batch, base)
+            squares = [None if delta is None else delta.square() for delta in deltas]
+            total = self._rows([h.square() for h in reads], squares, [len(batch)]).matrix()[0]
+        else:
             total = torch.zeros_like(self.flat.values())
             for row in range(len(batch)):
-                total += self._one_by_one(batch[row : row + 1], [1], base)[0] ** 2
-            return total / len(batch)
-        reads, deltas = self._record(batch, base)
-        squares = [None if d is None else d.square() for d in deltas]
-        return self._rows([h.square() for h in reads], squares, [len(batch)])[0] / len(batch)
+                one = self._one_by_one(batch[row : row + 1], [1], base)
+                total += one.matrix()[0].square()
+        return total / len(batch)
 
-    def _at_once(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Tensor:
-        return self._rows(*self._record(batch, base), sizes)
+    def _fast(self, batch: Samples, sizes: Sequence[int], base: Loss) -> bool:
+        if self._layers is not None and not self._verified:
+            self._verify(batch, sizes, base)
+        return self._layers is not None
 
     def _record(self, batch: Samples, base: Loss) -> tuple[list[Tensor], list[Tensor | None]]:
         assert self._layers is not None
@@ -89,62 +135,44 @@ class GroupGradients:
 
     def _rows(
         self, reads: Sequence[Tensor], deltas: Sequence[Tensor | None], sizes: Sequence[int]
-    ) -> Tensor:
-        """Each group's sum of products, written where the layer is in the vector of parameters."""
-        rows = reads[0].new_empty(len(sizes), sum(self.flat.sizes))
-        for h, delta, (weight, bias) in zip(reads, deltas, self._places(), strict=True):
-            if delta is None:
-                rows[:, weight] = 0
-                rows[:, bias] = 0
-                continue
-            rows[:, weight] = products(delta, h, sizes).flatten(1)
-            if bias.start < bias.stop:
-                ones = h.new_ones(len(h), 1)
-                rows[:, bias] = products(delta, ones, sizes).flatten(1)
-        return rows
-
-    def _one_by_one(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Tensor:
-        wanted = [p for p in self.flat.parameters if p.requires_grad]
-        rows = []
-        for span in pairwise(accumulate(sizes, initial=0)):
-            found = iter(
-                torch.autograd.grad(
-                    base(self.model, batch[slice(*span)]), wanted, materialize_grads=True
-                )
-            )
-            rows.append(
-                torch.cat(
-                    [
-                        (next(found) if p.requires_grad else torch.zeros_like(p)).reshape(-1)
-                        for p in self.flat.parameters
-                    ]
-                )
-            )
-        return torch.stack(rows) if rows else self.flat.values().new_zeros(0, sum(self.flat.sizes))
-
-    def _places(self) -> list[tuple[slice, slice]]:
-        """Where the weight and the bias of each layer are in the vector of parameters."""
-        ends = accumulate(self.flat.sizes, initial=0)
-        spans = [slice(*span) for span in pairwise(ends)]
-        place = dict(zip(map(id, self.flat.parameters), spans, strict=True))
+    ) -> Rows:
+        """Each group's sum of products, layer by layer."""
         assert self._layers is not None
-        return [
-            (place[id(layer.weight)], place.get(id(layer.bias), slice(0, 0)))
-            for layer in self._layers
+        found: dict[int, Tensor] = {}
+        for layer, h, delta in zip(self._layers, reads, deltas, strict=True):
+            if delta is not None:
+                found[id(layer.weight)] = products(delta, h, sizes).flatten(1)
+                if layer.bias is not None:
+                    found[id(layer.bias)] = sums(delta, sizes)
+        return Rows([self._or_zero(found.get(id(p)), p, sizes) for p in self.flat.parameters])
+
+    def _one_by_one(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Rows:
+        wanted = [p for p in self.flat.parameters if p.requires_grad]
+        groups = [batch[slice(*span)] for span in pairwise(accumulate(sizes, initial=0))]
+        each = [
+            torch.autograd.grad(base(self.model, some), wanted, materialize_grads=True)
+            for some in groups
         ]
+        stacked = [torch.stack(rows).flatten(1) for rows in zip(*each, strict=True)]
+        found = dict(zip(map(id, wanted), stacked, strict=True))
+        return Rows([self._or_zero(found.get(id(p)), p, sizes) for p in self.flat.parameters])
+
+    @staticmethod
+    def _or_zero(found: Tensor | None, parameter: Tensor, sizes: Sequence[int]) -> Tensor:
+        return parameter.new_zeros(len(sizes), parameter.numel()) if found is None else found
 
     def _verify(self, batch: Samples, sizes: Sequence[int], base: Loss) -> None:
         """Leave the fast way if the model uses a layer's weights elsewhere too, or twice."""
         self._verified = True
         state = torch.get_rng_state()  # for the same dropout in both
         try:
-            fast = self._at_once(batch, sizes, base).sum(0)
+            fast = self._rows(*self._record(batch, base), sizes).matrix().sum(0)
         except _UnusualError:
             self._layers = None
             return
         finally:
             torch.set_rng_state(state)
-        slow = self._one_by_one(batch, [len(batch)], base)[0]
+        slow = self._one_by_one(batch, [len(batch)], base).matrix()[0]
         torch.set_rng_state(state)
         scale = float(slow.abs().max())
         if not torch.allclose(fast, slow, rtol=1e-3, atol=1e-4 * scale):
@@ -168,6 +196,13 @@ def products(delta: Tensor, h: Tensor, sizes: Sequence[int]) -> Tensor:
     return torch.stack([d.T @ x for d, x in pairs])
 
 
+def sums(delta: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The sum of each group of rows, ``(groups, outputs)``."""
+    if len(set(sizes)) == 1:
+        return delta.reshape(len(sizes), sizes[0], -1).sum(1)
+    return torch.stack([some.sum(0) for some in torch.split(delta, list(sizes))])
+
+
 def shares(sizes: Sequence[int]) -> Tensor:
     """What each sample counts if each group's loss is averaged on its own.
 
@@ -175,6 +210,8 @@ def shares(sizes: Sequence[int]) -> Tensor:
         >>> shares([2, 1])
         tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
     """
+    if len(set(sizes)) == 1:
+        return torch.full((sum(sizes),), 1 / sizes[0], dtype=torch.float64)
     counts = torch.tensor(sizes)
     return torch.repeat_interleave(1 / counts.double(), counts)
 

@@ -86,7 +86,8 @@ class Learner:
             model, stream, generator=torch.Generator().manual_seed(int(draws))
         )
         check(self.model, stream)
-        self.optimiser = optimiser(self.model.parameters())
+        self._parameters = list(self.model.parameters())
+        self.optimiser = optimiser(self._parameters)
         self.task = self.update = 0
         self._batches: Batches | None = None
         self.curve: list[Moment] = []
@@ -111,7 +112,8 @@ class Learner:
         if self._batches is None:
             self.strategy.start_task(self.model, task, self.optimiser, self.updates)
             self._batches, self._until = self._new_batches(task), self.updates
-        self.optimiser.zero_grad()
+        for parameter in self._parameters:
+            parameter.grad = None
         loss = self.strategy.loss(self.model, self._batches.draw(), self.base)
         torch.autograd.backward(loss)
         self.strategy.after_backward(self.model)
@@ -217,7 +219,7 @@ def train(
 
 def check(model: nn.Module, stream: Stream) -> None:
     """Refuse a model that cannot learn a stream, before anything is lost."""
-    if getattr(model, "needs_task", False) and not stream.identity:
+    if getattr(type(model), "needs_task", False) and not stream.identity:
         raise InputError(
             f"expected a stream that tells the task, which {type(model).__name__} needs to know, "
             f"but {stream.name!r} does not. Try dataclasses.replace(stream, identity=True)."

@@ -120,8 +120,8 @@ class MetaSGDCL(Strategy):
             old = self.episodes.draw(self.replay, past)
             replayed.append(old)
             G = self.gradients.of_groups(old, sizes, self._base)
-            rates = self.frozen if self.past is None else self.past
-            change -= (rates * G).sum(0) / len(past)
+            rates = self.frozen if self.past is None else torch.full_like(self.frozen, self.past)
+            change -= G.blend(rates) / len(past)
         self.episodes.add(self._batch, task)
         flat.add(change)
         if self.meta_lr:

@@ -60,7 +60,13 @@ class Samples:
         return len(self.y)
 
     def __getitem__(self, index: Tensor | slice) -> "Samples":
-        return self.map(lambda column: column[index])
+        return Samples(
+            self.x[index],
+            self.y[index],
+            self.task[index],
+            None if self.lengths is None else self.lengths[index],
+            None if self.weight is None else self.weight[index],
+        )
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Samples":
         """The same change to every column that is there."""
