@@ -6,7 +6,10 @@ PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pyt
 .PHONY: demo test slow lint format docs clean
 
 demo: .venv/.installed
-	@$(BIN)/attractor run demo --out runs --report runs/demo/report.html
+	@$(BIN)/attractor run demo --out runs
+	@$(BIN)/attractor run demo-optimisers --out runs
+	@$(BIN)/attractor run demo-continual --out runs
+	@$(BIN)/attractor report runs/demo runs/demo-optimisers runs/demo-continual --out runs/demo/report.html
 
 test: .venv/.installed-dev
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow"

@@ -11,6 +11,8 @@ EXPERIMENTS: dict[str, str] = {
     "copy-quick": "copy-quick.toml",
     "decaynet-figure-4": "decaynet-figure-4.toml",
     "demo": "demo.toml",
+    "demo-continual": "demo-continual.toml",
+    "demo-optimisers": "demo-optimisers.toml",
     "irc-figure-3": "irc-figure-3.toml",
     "irc-figure-3-quick": "irc-figure-3-quick.toml",
     "m2sgd-table-5.1": "m2sgd-table-5.1.toml",
