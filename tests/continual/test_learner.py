@@ -23,8 +23,16 @@ from attractor.continual import (
     combine,
     train,
 )
-from attractor.models import HCN, MLP, MultiHead, SequenceClassifier
-from attractor.tasks.streams import Data, Experience, Stream, permuted_sequences, split_images
+from attractor.models import HCN, MLP, MultiHead, ResNet, SequenceClassifier
+from attractor.tasks.streams import (
+    Data,
+    Experience,
+    Stream,
+    permuted_sequences,
+    split_classes,
+    split_images,
+    with_features,
+)
 from continual.helpers import digits, mlp, parameters, seeded
 
 
@@ -220,3 +228,16 @@ def test_a_stream_in_which_a_task_comes_again() -> None:
     again = Stream("again", [first, replace(digits()[1], task=1), replace(first, task=2)])
     result = train(mlp(16, 16), again, GEM(20), iterations=60, optimiser=partial(SGD, lr=0.05))
     assert torch.equal(result.matrix[:, 0], result.matrix[:, 2])
+
+
+def test_a_classifier_on_the_features_of_a_frozen_network() -> None:
+    g = seeded()
+    x, y = torch.rand(24, 3, 32, 32, generator=g), torch.arange(24) % 4
+    stream = split_classes(Data(x, y), Data(x, y), [(0, 1), (2, 3)], relabel=True)
+    extractor = ResNet(20, 4, generator=g).eval()
+    features = with_features(stream, extractor.features, batch_size=10)
+    assert features[0].train.x.shape == (12, 64)
+    before = parameters(extractor)
+    result = train(HCN([64, 8, 8, 2], generator=g), features, GEM(4), epochs=2, batch_size=4)
+    assert torch.isfinite(result.matrix).all()
+    assert torch.equal(parameters(extractor), before)

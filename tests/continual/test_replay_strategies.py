@@ -104,8 +104,8 @@ def test_agem_projects_onto_the_half_space() -> None:
     for _ in range(20):
         gradient, reference = torch.randn(2, 30, generator=g)
         parts = [gradient[:12].reshape(3, 4).clone(), gradient[12:].clone()]
-        found = project(parts, [reference[:12].reshape(3, 4), reference[12:]])
-        new = torch.cat([part.flatten() for part in found])
+        project(parts, [reference[:12].reshape(3, 4), reference[12:]])
+        new = torch.cat([part.flatten() for part in parts])
         if gradient @ reference >= 0:
             assert torch.equal(new, gradient)
         else:
@@ -118,8 +118,8 @@ def test_agem_projects_onto_the_half_space() -> None:
 
 def test_agem_has_a_zero_reference_for_nothing() -> None:
     gradient = torch.tensor([1.0, -2.0])
-    (new,) = project([gradient.clone()], [torch.zeros(2)])
-    assert torch.equal(new, gradient)
+    project([gradient], [torch.zeros(2)])
+    assert gradient.tolist() == [1, -2]
 
 
 def test_agem_keeps_the_newest_of_each_class_and_leaves_the_present_task_out() -> None:

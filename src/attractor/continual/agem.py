@@ -84,10 +84,11 @@ class AGEM(Strategy):
         if self.tasks == 0:
             return
         trained = [p for p in self._parameters if p.requires_grad]
-        g = _taken(trained)
-        torch.autograd.backward(self._base(model, self._draw()))
-        for p, new in zip(trained, project(g, _taken(trained)), strict=True):
-            p.grad = new
+        for p in trained:
+            p.grad = torch.zeros_like(p) if p.grad is None else p.grad
+        loss = self._base(model, self._draw())
+        reference = torch.autograd.grad(loss, trained, materialize_grads=True)
+        project([p.grad for p in trained if p.grad is not None], reference)
 
     def _draw(self) -> Samples:
         """Memories of the finished tasks, all equally likely."""
@@ -110,31 +111,26 @@ class AGEM(Strategy):
         self.generator.set_state(state["generator"])
 
 
-def _taken(parameters: Sequence[nn.Parameter]) -> list[Tensor]:
-    """The gradients, taken away from their parameters."""
-    found = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-    for p in parameters:
-        p.grad = None
-    return found
-
-
-def project(g: Sequence[Tensor], reference: Sequence[Tensor]) -> list[Tensor]:
-    """The nearest gradient that does not point away from the reference, tensor by tensor.
+def project(g: Sequence[Tensor], reference: Sequence[Tensor]) -> None:
+    """Change a gradient to the nearest one that does not point away from the reference.
 
     Args:
-        g: the gradient, which is changed in place.
+        g: the gradient, tensor by tensor, which is changed in place.
         reference: that of the memories.
 
     Example:
-        >>> project([torch.tensor([1.0, -1.0])], [torch.tensor([0.0, 2.0])])
-        [tensor([1., 0.])]
-        >>> project([torch.tensor([1.0, 1.0])], [torch.tensor([0.0, 2.0])])
-        [tensor([1., 1.])]
+        >>> g = torch.tensor([1.0, -1.0])
+        >>> project([g], [torch.tensor([0.0, 2.0])])
+        >>> g
+        tensor([1., 0.])
     """
-    pairs = list(zip(g, reference, strict=True))
-    overlap = sum(float(torch.dot(a.flatten(), b.flatten())) for a, b in pairs)
+    overlap = _dot(g, reference)
     if overlap < 0:
-        length = sum(float(torch.dot(b.flatten(), b.flatten())) for b in reference)
-        for a, b in pairs:
-            a.sub_(b, alpha=overlap / length)
-    return list(g)
+        share = overlap / _dot(reference, reference)
+        for a, b in zip(g, reference, strict=True):
+            a.sub_(b, alpha=share)
+
+
+def _dot(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
+    pairs = zip(one, other, strict=True)
+    return float(torch.stack([a.reshape(-1).dot(b.reshape(-1)) for a, b in pairs]).sum())

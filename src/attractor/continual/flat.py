@@ -38,6 +38,17 @@ class Flat:
             ]
         )
 
+    def gradient_of(self, loss: Tensor) -> Tensor:
+        """The gradient of a loss, zero for frozen parameters; what they have is left alone."""
+        trained = [p for p in self.parameters if p.requires_grad]
+        found = iter(torch.autograd.grad(loss, trained, materialize_grads=True))
+        return torch.cat(
+            [
+                next(found).reshape(-1) if p.requires_grad else p.new_zeros(p.numel())
+                for p in self.parameters
+            ]
+        )
+
     def set_gradient(self, gradient: Tensor) -> None:
         """Let the parameters that are not frozen have these gradients, which are not copied."""
         parts = torch.split(gradient, self.sizes)

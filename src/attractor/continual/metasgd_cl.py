@@ -129,10 +129,9 @@ class MetaSGDCL(Strategy):
 
     def _learn(self, model: nn.Module, new: Tensor, samples: Samples) -> None:
         """One step of Adam on (6.9), whose gradient is known in closed form."""
-        model.zero_grad()
-        torch.autograd.backward(self._base(model, samples))
         b = self.b.detach()
-        gradient = -self.gradients.flat.gradient() * new * ((b >= 0) & (b <= self.kappa))
+        after = self.gradients.flat.gradient_of(self._base(model, samples))
+        gradient = -after * new * ((b >= 0) & (b <= self.kappa))
         self.b.grad = gradient.clamp_(-self.meta_clip, self.meta_clip)
         self.meta.step()
 

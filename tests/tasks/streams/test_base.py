@@ -90,6 +90,11 @@ def test_an_empty_task_is_refused() -> None:
         task(train=nothing)
 
 
+def test_an_answer_that_is_not_among_the_classes_is_refused() -> None:
+    with pytest.raises(InputError, match=r"'task 0' among its classes, but got \[2\]"):
+        task(classes=(0, 1))
+
+
 def test_a_task_of_another_size_is_refused() -> None:
     wide = Experience("wide", 1, data(features=4), data(features=4), (0, 1, 2))
     with pytest.raises(InputError, match=r"\(3,\) as in 'task 0', but 'wide' has \(4,\)"):

@@ -162,6 +162,12 @@ class Experience:
                     f"got {len(data.x)} inputs and {len(data.y)} answers. "
                     "Leave empty tasks out of the stream."
                 )
+            answers = set(torch.unique(data.y).tolist()) - {IGNORE}
+            if not answers <= set(self.classes):
+                raise InputError(
+                    f"expected {half} answers of the task {self.name!r} among its classes, but got "
+                    f"{sorted(answers - set(self.classes))[:5]}. Name all classes that occur."
+                )
 
     def samples(self, index: Tensor, generator: Generator | None = None) -> Samples:
         """Training samples by their rows; the generator draws the noise, if there is any."""
