@@ -174,8 +174,11 @@ REPLAY = {"mem_size": TASKS * MEMORIES, "batch_size_mem": BATCH}
 METHODS = [
     Method("naive", lambda: None, list),
     Method(
-        "ER, 10 in all", lambda: ER("reservoir", TASKS * MEMORIES), plugin("ReplayPlugin", **REPLAY)
+        "ER, 10 in all",
+        lambda: ER("hard", MEMORIES, each=False),
+        plugin("ReplayPlugin", **REPLAY),
     ),
+    Method("ER, a reservoir", lambda: ER("reservoir", TASKS * MEMORIES), list),
     Method(
         "ER, 10 of each task",
         lambda: ER("hard", MEMORIES),
@@ -242,7 +245,7 @@ def main() -> None:
             found["attractor"].append(attractor(method.ours(), tasks, seed))
             if method.name == "naive":
                 found["plain loop"].append(plain(tasks, seed))
-            if there and method.name != "MetaSGD-CL":
+            if there and (method.name == "naive" or method.theirs is not list):
                 found["Avalanche"].append(avalanche(method, tasks, seed))
         print(row(method.name, found), flush=True)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from attractor.continual.gem import RIDGE, multipliers, project
-from attractor.continual.gradients import Rows
+from attractor.continual.rows import Rows
 
 Floats = NDArray[np.float64]
 

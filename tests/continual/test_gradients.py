@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attractor.continual import GroupGradients, cross_entropy
 from attractor.continual.flat import Flat
-from attractor.continual.gradients import Rows
+from attractor.continual.rows import Rows
 from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier
 from attractor.tasks.streams import Samples
 
@@ -163,6 +163,7 @@ def test_dropout_is_no_reason_to_be_slow() -> None:
     torch.manual_seed(0)
     model = MLP([6, 50, 50, 3], dropout=0.5).double()
     gradients = GroupGradients(model)
+    assert model.training
     before = torch.get_rng_state()
     first = gradients.of_groups(batch(8), [4, 4], cross_entropy).matrix()
     assert gradients._layers is not None
@@ -170,6 +171,7 @@ def test_dropout_is_no_reason_to_be_slow() -> None:
     torch.set_rng_state(before)  # to verify costs no random numbers
     assert torch.equal(gradients.of_groups(batch(8), [4, 4], cross_entropy).matrix(), first)
     assert torch.equal(torch.get_rng_state(), after)
+    assert model.training
 
 
 def test_the_gradients_of_the_parameters_are_left_alone() -> None:
@@ -192,3 +194,14 @@ def test_rows_compute_what_their_matrix_does() -> None:
     torch.testing.assert_close(rows.dot(vector), matrix @ vector)
     torch.testing.assert_close(rows.combine(factors), factors @ matrix)
     torch.testing.assert_close(rows.blend(entries), (entries * matrix).sum(0))
+
+
+def test_a_loss_that_knows_no_weights_takes_a_pass_per_group() -> None:
+    def mean(model: nn.Module, some: Samples) -> Tensor:
+        return F.cross_entropy(model(some.x), some.y)
+
+    model, samples = made("mlp"), batch(9)
+    gradients = GroupGradients(model)
+    for _ in range(2):
+        found = gradients.of_groups(samples, [2, 7], mean).matrix()
+        torch.testing.assert_close(found, by_autograd(model, samples, [2, 7]))

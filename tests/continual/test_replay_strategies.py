@@ -5,8 +5,9 @@ import torch
 import torch.nn.functional as F
 
 from attractor import InputError
-from attractor.continual import AGEM, ER, Joint, Learner
+from attractor.continual import AGEM, ER, Joint, Learner, cross_entropy
 from attractor.continual.agem import project
+from attractor.continual.flat import Flat
 from attractor.tasks.streams import Samples
 from continual.helpers import batch, digits, mlp, parameters, seeded
 
@@ -67,6 +68,19 @@ def test_balanced_er_averages_each_task_on_its_own() -> None:
     torch.testing.assert_close(loss, expected)
 
 
+def test_er_can_replay_so_many_in_all() -> None:
+    strategy = filled(ER(size=25, replay=12, each=False, balanced=True))
+    counts = torch.zeros(3)
+    for seed in range(30):
+        shown = seen(strategy, batch(digits()[2], 10, seed))
+        assert len(shown) == 22
+        assert shown.weight is not None
+        torch.testing.assert_close(shown.weight[10:], torch.full((12,), 1 / 12).double())
+        counts += torch.bincount(shown.task[10:], minlength=3)
+    assert counts[2] == 0
+    assert abs(float(counts[0] - counts[1])) < 80  # of 360, each equally likely
+
+
 @pytest.mark.parametrize("memory", ["reservoir", "classes"])
 def test_er_from_a_reservoir_replays_so_many_in_all(memory: str) -> None:
     strategy = filled(ER(memory, 40, replay=12))  # type: ignore[arg-type]
@@ -103,8 +117,8 @@ def test_agem_projects_onto_the_half_space() -> None:
     g = seeded()
     for _ in range(20):
         gradient, reference = torch.randn(2, 30, generator=g)
-        parts = [gradient[:12].reshape(3, 4).clone(), gradient[12:].clone()]
-        project(parts, [reference[:12].reshape(3, 4), reference[12:]])
+        parts = [gradient[:12].clone(), gradient[12:].clone()]
+        project(parts, [reference[:12], reference[12:]])
         new = torch.cat([part.flatten() for part in parts])
         if gradient @ reference >= 0:
             assert torch.equal(new, gradient)
@@ -138,6 +152,33 @@ def test_agem_keeps_the_newest_of_each_class_and_leaves_the_present_task_out() -
     assert len(drawn) == sum(min(2, len(rows)) for rows in last.values())
     for x, y in zip(drawn.x, drawn.y.tolist(), strict=True):
         assert any(torch.equal(x, row) for row in last[y][-2:])
+
+
+def test_agem_gives_the_projected_gradient_and_the_loss_on_the_batch() -> None:
+    strategy, stream, model = AGEM(per_class=5, reference_batch=30), digits(2), mlp()
+    strategy.start(model, stream, generator=seeded())
+    for seed in range(6):
+        strategy.loss(model, batch(stream[0], 10, seed))
+    strategy.end_task(model, stream[0])
+    projected = 0
+    for seed in range(12):
+        new = batch(stream[1], 10, seed)
+        state = strategy.state_dict()
+        model.zero_grad()
+        loss = strategy.loss(model, new)
+        loss.backward()  # type: ignore[no-untyped-call]
+        strategy.after_backward(model)
+        found = Flat(model).gradient()
+        strategy.load_state_dict(state)
+        old = strategy._draw()
+        gradients = [Flat(model).gradient_of(cross_entropy(model, some)) for some in (new, old)]
+        g, reference = gradients
+        torch.testing.assert_close(loss.detach(), cross_entropy(model, new).detach())
+        if g @ reference < 0:
+            projected += 1
+            g = g - (g @ reference) / (reference @ reference) * reference
+        torch.testing.assert_close(found, g, atol=1e-6, rtol=1e-4)
+    assert 0 < projected < 12
 
 
 def test_joint_learns_from_all_data_of_all_tasks_so_far() -> None:

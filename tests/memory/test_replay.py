@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attractor import InputError
 from attractor.memory import Reservoir, Rows, Slots, Store, hard_storage, ring_buffer
-from attractor.memory.reservoir import kept
+from attractor.memory.reservoir import leaving
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -135,7 +135,8 @@ def test_a_balanced_reservoir_shares_its_room_and_is_fair_in_each_class() -> Non
 def test_who_is_kept_is_balanced_and_the_largest(classes: list[int], capacity: int) -> None:
     labels = torch.tensor(classes)
     chances = torch.rand(len(classes), generator=seeded(len(classes)), dtype=torch.float64)
-    stays = kept(chances, labels, capacity)
+    stays = torch.ones(len(classes), dtype=torch.bool)
+    stays[leaving(chances, labels, capacity)] = False
     assert int(stays.sum()) == min(capacity, len(classes))
     held = [int(stays[labels == c].sum()) for c in range(4)]
     for c in range(4):

@@ -61,6 +61,17 @@ class AGEM(Strategy):
             self._remember()
         return base(model, batch)
 
+    def after_backward(self, model: nn.Module) -> None:
+        if self.tasks == 0:
+            return
+        trained = [p for p in self._parameters if p.requires_grad]
+        loss = self._base(model, self._draw())
+        reference = torch.autograd.grad(loss, trained, materialize_grads=True)
+        g = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
+        project(g, reference)
+        for p, new in zip(trained, g, strict=True):
+            p.grad = new
+
     def _remember(self) -> None:
         """Write the latest batches into the memory, all at once."""
         if self._pending:
@@ -79,16 +90,6 @@ class AGEM(Strategy):
         sizes = torch.tensor(self.memory.sizes(range(tasks * self.classes)), dtype=torch.long)
         group, place = (torch.arange(self.per_class) < sizes[:, None]).nonzero(as_tuple=True)
         self._places = group * self.per_class + place
-
-    def after_backward(self, model: nn.Module) -> None:
-        if self.tasks == 0:
-            return
-        trained = [p for p in self._parameters if p.requires_grad]
-        for p in trained:
-            p.grad = torch.zeros_like(p) if p.grad is None else p.grad
-        loss = self._base(model, self._draw())
-        reference = torch.autograd.grad(loss, trained, materialize_grads=True)
-        project([p.grad for p in trained if p.grad is not None], reference)
 
     def _draw(self) -> Samples:
         """Memories of the finished tasks, all equally likely."""

@@ -56,16 +56,24 @@ class Episodes:
             self.memory.add(rows(batch), batch.y if batch.y.ndim == 1 else batch.task)
 
     def draw(self, count: int, tasks: list[int]) -> Samples:
-        """Samples of each task, task by task; of a reservoir, so many in all."""
-        if isinstance(self.memory, Slots):
-            return samples(self.memory.draw(count, tasks, generator=self.generator))
-        return samples(self.memory.draw(count, generator=self.generator))
+        """Samples of each task, task by task."""
+        assert isinstance(self.memory, Slots)
+        return samples(self.memory.draw(count, tasks, generator=self.generator))
 
     def drawn(self, count: int, tasks: list[int]) -> list[int]:
-        """How many samples `draw` gives of each task; of a reservoir, how many in all."""
+        """How many samples `draw` gives of each task."""
+        assert isinstance(self.memory, Slots)
+        return self.memory.drawn(count, tasks)
+
+    def draw_any(self, count: int, tasks: list[int]) -> Samples:
+        """Samples of all these tasks together; of a reservoir, of all that it holds."""
         if isinstance(self.memory, Slots):
-            return self.memory.drawn(count, tasks)
-        return [min(count, len(self.memory))]
+            return samples(self.memory.draw_any(count, tasks, generator=self.generator))
+        return samples(self.memory.draw(count, generator=self.generator))
+
+    def holds(self, tasks: list[int]) -> bool:
+        """Whether there is anything to draw."""
+        return any(self.sizes(tasks)) if isinstance(self.memory, Slots) else len(self.memory) > 0
 
     def all_of(self, tasks: list[int]) -> Samples:
         """Everything that is kept of some tasks, task by task."""

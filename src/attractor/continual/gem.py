@@ -9,7 +9,8 @@ from torch import Generator, Tensor, nn
 
 from attractor.continual.base import Loss, Strategy, cross_entropy
 from attractor.continual.episodes import Episodes, OfTasks
-from attractor.continual.gradients import GroupGradients, Rows
+from attractor.continual.gradients import GroupGradients
+from attractor.continual.rows import Rows
 from attractor.tasks.options import one_of
 from attractor.tasks.streams import Samples, Stream
 

@@ -8,7 +8,6 @@ networks take a pass per group or per sample.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import torch
@@ -17,55 +16,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from attractor.continual.base import Loss
 from attractor.continual.flat import Flat
+from attractor.continual.rows import Rows, products, shares, sums
 from attractor.tasks.streams import Samples
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A matrix with a gradient in each row, cut into columns, parameter by parameter.
-
-    Args:
-        parts: the columns of each parameter, in their order.
-
-    Shape:
-        each part ``(groups, entries)``; together they have as many columns as there are parameters.
-
-    Example:
-        >>> rows = Rows([torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]])])
-        >>> rows.gram()
-        tensor([[2., 2.],
-                [2., 5.]])
-        >>> rows.combine(torch.tensor([1.0, 1.0]))
-        tensor([3., 1., 1.])
-    """
-
-    parts: Sequence[Tensor]
-
-    def matrix(self) -> Tensor:
-        """The whole, as one tensor."""
-        return torch.cat(list(self.parts), 1)
-
-    def gram(self) -> Tensor:
-        """The inner products of all pairs of rows."""
-        return torch.stack([part @ part.T for part in self.parts]).sum(0)
-
-    def dot(self, vector: Tensor) -> Tensor:
-        """The inner product of each row with a vector."""
-        return torch.stack([p @ v for p, v in zip(self.parts, self._cut(vector), strict=True)]).sum(
-            0
-        )
-
-    def combine(self, factors: Tensor) -> Tensor:
-        """The sum of the rows, each times a factor of its own."""
-        return torch.cat([factors @ part for part in self.parts])
-
-    def blend(self, factors: Tensor) -> Tensor:
-        """The sum of the rows, each entry times a factor of its own, ``(groups, parameters)``."""
-        pairs = zip(self.parts, self._cut(factors), strict=True)
-        return torch.cat([(part * factor).sum(0) for part, factor in pairs])
-
-    def _cut(self, columns: Tensor) -> tuple[Tensor, ...]:
-        return torch.split(columns, [part.shape[1] for part in self.parts], dim=-1)
 
 
 class GroupGradients:
@@ -101,7 +53,7 @@ class GroupGradients:
         """
         batch = weighted(batch, shares(sizes))
         if self._fast(batch, sizes, base):
-            return self._rows(*self._record(batch, base), sizes)
+            return self._at_once(batch, sizes, base)
         return self._one_by_one(batch, sizes, base)
 
     def squares(self, batch: Samples, base: Loss) -> Tensor:
@@ -111,10 +63,11 @@ class GroupGradients:
             ``(parameters,)``.
         """
         batch = weighted(batch, torch.ones(len(batch)))
-        if self._fast(batch, [1] * len(batch), base):
+        if self._fast(batch[:8], [1] * min(8, len(batch)), base):
             reads, deltas = self._record(batch, base)
             squares = [None if delta is None else delta.square() for delta in deltas]
-            total = self._rows([h.square() for h in reads], squares, [len(batch)]).matrix()[0]
+            parts = self._parts([h.square() for h in reads], squares, [len(batch)])
+            total = torch.cat(parts, 1)[0]
         else:
             total = torch.zeros_like(self.flat.values())
             for row in range(len(batch)):
@@ -127,15 +80,18 @@ class GroupGradients:
             self._verify(batch, sizes, base)
         return self._layers is not None
 
+    def _at_once(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Rows:
+        return Rows(self._parts(*self._record(batch, base), sizes))
+
     def _record(self, batch: Samples, base: Loss) -> tuple[list[Tensor], list[Tensor | None]]:
         assert self._layers is not None
-        with _Recorded(self._layers) as record:
+        with _Recording(self._layers) as recording:
             loss = base(self.model, batch)
-        return record.reads(), record.deltas(loss)
+        return recording.reads(), recording.deltas(loss)
 
-    def _rows(
+    def _parts(
         self, reads: Sequence[Tensor], deltas: Sequence[Tensor | None], sizes: Sequence[int]
-    ) -> Rows:
+    ) -> list[Tensor]:
         """Each group's sum of products, layer by layer."""
         assert self._layers is not None
         found: dict[int, Tensor] = {}
@@ -144,76 +100,44 @@ class GroupGradients:
                 found[id(layer.weight)] = products(delta, h, sizes).flatten(1)
                 if layer.bias is not None:
                     found[id(layer.bias)] = sums(delta, sizes)
-        return Rows([self._or_zero(found.get(id(p)), p, sizes) for p in self.flat.parameters])
+        return self._in_order(found, len(sizes))
 
     def _one_by_one(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Rows:
-        wanted = [p for p in self.flat.parameters if p.requires_grad]
+        trained = [p for p in self.flat.parameters if p.requires_grad]
         groups = [batch[slice(*span)] for span in pairwise(accumulate(sizes, initial=0))]
         each = [
-            torch.autograd.grad(base(self.model, some), wanted, materialize_grads=True)
+            torch.autograd.grad(base(self.model, some), trained, materialize_grads=True)
             for some in groups
         ]
         stacked = [torch.stack(rows).flatten(1) for rows in zip(*each, strict=True)]
-        found = dict(zip(map(id, wanted), stacked, strict=True))
-        return Rows([self._or_zero(found.get(id(p)), p, sizes) for p in self.flat.parameters])
+        found = dict(zip(map(id, trained), stacked, strict=True))
+        return Rows(self._in_order(found, len(sizes)))
 
-    @staticmethod
-    def _or_zero(found: Tensor | None, parameter: Tensor, sizes: Sequence[int]) -> Tensor:
-        return parameter.new_zeros(len(sizes), parameter.numel()) if found is None else found
+    def _in_order(self, found: dict[int, Tensor], groups: int) -> list[Tensor]:
+        """The columns of all parameters; zero for frozen ones."""
+        return [
+            found[id(p)] if id(p) in found else p.new_zeros(groups, p.numel())
+            for p in self.flat.parameters
+        ]
 
     def _verify(self, batch: Samples, sizes: Sequence[int], base: Loss) -> None:
-        """Leave the fast way if the model uses a layer's weights elsewhere too, or twice."""
+        """Leave the fast way if it gives something else than autograd does.
+
+        So it is if the model uses a layer's weights elsewhere too, or the loss knows no weights.
+        """
         self._verified = True
-        state = torch.get_rng_state()  # for the same dropout in both
+        training = self.model.training
+        self.model.eval()  # without dropout
         try:
-            fast = self._rows(*self._record(batch, base), sizes).matrix().sum(0)
+            fast = self._at_once(batch, sizes, base).matrix().sum(0)
         except _UnusualError:
             self._layers = None
-            return
-        finally:
-            torch.set_rng_state(state)
-        slow = self._one_by_one(batch, [len(batch)], base).matrix()[0]
-        torch.set_rng_state(state)
-        scale = float(slow.abs().max())
-        if not torch.allclose(fast, slow, rtol=1e-3, atol=1e-4 * scale):
-            self._layers = None
-
-
-def products(delta: Tensor, h: Tensor, sizes: Sequence[int]) -> Tensor:
-    r"""Of each group of rows, :math:`\sum_i \delta_i h_i^\top`.
-
-    Shape:
-        delta ``(samples, outputs)``, h ``(samples, inputs)``; ``(groups, outputs, inputs)``.
-
-    Example:
-        >>> products(torch.ones(3, 1), torch.tensor([[1.0], [2.0], [4.0]]), [1, 2]).flatten()
-        tensor([1., 6.])
-    """
-    if len(set(sizes)) == 1:
-        groups = (len(sizes), sizes[0], -1)
-        return torch.bmm(delta.reshape(groups).transpose(1, 2), h.reshape(groups))
-    pairs = zip(torch.split(delta, list(sizes)), torch.split(h, list(sizes)), strict=True)
-    return torch.stack([d.T @ x for d, x in pairs])
-
-
-def sums(delta: Tensor, sizes: Sequence[int]) -> Tensor:
-    """The sum of each group of rows, ``(groups, outputs)``."""
-    if len(set(sizes)) == 1:
-        return delta.reshape(len(sizes), sizes[0], -1).sum(1)
-    return torch.stack([some.sum(0) for some in torch.split(delta, list(sizes))])
-
-
-def shares(sizes: Sequence[int]) -> Tensor:
-    """What each sample counts if each group's loss is averaged on its own.
-
-    Example:
-        >>> shares([2, 1])
-        tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
-    """
-    if len(set(sizes)) == 1:
-        return torch.full((sum(sizes),), 1 / sizes[0], dtype=torch.float64)
-    counts = torch.tensor(sizes)
-    return torch.repeat_interleave(1 / counts.double(), counts)
+        else:
+            slow = self._one_by_one(batch, sizes, base).matrix().sum(0)
+            scale = float(slow.abs().max())
+            if not torch.allclose(fast, slow, rtol=1e-3, atol=1e-4 * scale):
+                self._layers = None
+        self.model.train(training)
 
 
 def weighted(batch: Samples, weight: Tensor) -> Samples:
@@ -225,14 +149,14 @@ class _UnusualError(Exception):
     """A layer was not used once, on vectors."""
 
 
-class _Recorded:
+class _Recording:
     """Linear layers that note what they read and put out while this is open."""
 
     def __init__(self, layers: Sequence[nn.Linear]) -> None:
         self.layers = layers
         self._found: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def __enter__(self) -> "_Recorded":
+    def __enter__(self) -> "_Recording":
         self._hooks = [layer.register_forward_hook(self._note) for layer in self.layers]
         return self
 

@@ -51,24 +51,21 @@ class Reservoir:
 
     def add(self, rows: Rows, labels: Tensor) -> None:
         """Show samples to the memory, with the class of each."""
-        fresh = torch.rand(len(labels), generator=self.generator, dtype=torch.float64)
         old = len(self)
+        fresh = torch.rand(len(labels), generator=self.generator, dtype=torch.float64)
         numbers = torch.cat([self.numbers, fresh])
-        classes = labels.long().cpu() if self.balanced else torch.zeros(len(labels)).long()
-        classes = torch.cat([self.labels, classes])
-        stays = kept(numbers, classes, self.capacity)
-        entering = stays[old:].nonzero().squeeze(1)
-        # newcomers take the places of those that leave, then the free ones
-        left = (~stays[:old]).nonzero().squeeze(1)
-        places = torch.cat([left, torch.arange(old, self.capacity)])[: len(entering)]
+        classes = torch.cat([self.labels, labels.long().cpu()])
+        leaves = leaving(numbers, classes if self.balanced else None, self.capacity)
+        entering = _without(torch.arange(len(fresh)), leaves[leaves >= old] - old)
         if len(entering) == 0:
             return
+        # newcomers take the places of those that leave, then the free ones
+        free = torch.arange(old, min(self.capacity, old + len(fresh)))
+        places = torch.cat([leaves[leaves < old], free])[: len(entering)]
         self.store.write(places, tuple(column[entering] for column in rows))
-        grown = min(self.capacity, old + len(entering) - len(left))
-        for name, column in (("numbers", numbers), ("labels", classes)):
-            values = torch.cat([getattr(self, name), column.new_zeros(grown - old)])
-            values[places] = column[old + entering]
-            setattr(self, name, values)
+        size = max(old, int(places.max()) + 1)
+        numbers[places], classes[places] = fresh[entering], classes[old + entering]
+        self.numbers, self.labels = numbers[:size], classes[:size]
 
     def rows(self) -> Rows:
         """All samples."""
@@ -102,26 +99,37 @@ class Reservoir:
         self.generator.set_state(state["generator"])
 
 
-def kept(numbers: Tensor, classes: Tensor, capacity: int) -> Tensor:
-    """Who stays: the largest numbers of each class, as equally many of each as there are.
+def leaving(numbers: Tensor, classes: Tensor | None, capacity: int) -> Tensor:
+    """Who has to leave: the smallest numbers, of the classes that have most.
+
+    Args:
+        numbers: of all samples, in [0, 1).
+        classes: of all samples; ``None`` if they do not matter.
+        capacity: how many may stay.
 
     Shape:
-        numbers in [0, 1) and classes ``(samples,)``; the answer, true or false, ``(samples,)``.
+        numbers and classes ``(samples,)``; the places of those who leave, ``(excess,)``.
 
     Example:
         >>> numbers = torch.tensor([0.1, 0.5, 0.9, 0.2])
-        >>> kept(numbers, torch.tensor([0, 0, 0, 1]), 2)
-        tensor([False, False,  True,  True])
+        >>> leaving(numbers, None, 2).sort().values
+        tensor([0, 3])
+        >>> leaving(numbers, torch.tensor([0, 0, 0, 1]), 2).sort().values
+        tensor([0, 1])
     """
-    if len(numbers) <= capacity:
-        return torch.ones(len(numbers), dtype=torch.bool)
+    excess = max(0, len(numbers) - capacity)
+    if classes is None or excess == 0:
+        return numbers.topk(excess, largest=False, sorted=False).indices
     order = numbers.argsort(descending=True)
     order = order[classes[order].argsort(stable=True)]  # class by class, the largest first
     sorted_classes = classes[order]
     starts = torch.searchsorted(sorted_classes, sorted_classes)
     rank = torch.empty_like(order)
     rank[order] = torch.arange(len(order)) - starts
-    best = (rank - numbers).topk(capacity, largest=False).indices
-    stays = torch.zeros(len(numbers), dtype=torch.bool)
-    stays[best] = True
-    return stays
+    return (rank - numbers).topk(excess, sorted=False).indices
+
+
+def _without(places: Tensor, some: Tensor) -> Tensor:
+    stays = torch.ones(len(places), dtype=torch.bool)
+    stays[some] = False
+    return places[stays]

@@ -117,6 +117,13 @@ class Slots:
         ]
         return self.store.read(torch.cat([torch.empty(0, dtype=torch.long), *places]))
 
+    def draw_any(self, count: int, groups: Sequence[int], *, generator: Generator) -> Rows:
+        """Samples of all groups together, each equally likely, without replacement."""
+        places = self._places(groups, self.sizes(groups))
+        if isinstance(places, slice):
+            return self.store.read(torch.randperm(places.stop, generator=generator)[:count])
+        return self.store.read(places[torch.randperm(len(places), generator=generator)[:count]])
+
     def drawn(self, count: int, groups: Sequence[int]) -> list[int]:
         """How many samples of each group `draw` gives."""
         return [min(size, count) for size in self.sizes(groups)]

@@ -63,11 +63,17 @@ class Store:
                 f"expected samples of shape {tuple(column.shape[1:])}, as the first ones in the "
                 f"memory, but got {tuple(new.shape[1:])}. Use one memory per kind of input."
             )
-        column[places] = new.detach()
+        if isinstance(places, slice):
+            column[places] = new.detach()
+        else:
+            column.index_copy_(0, places.to(column.device), new.detach())
 
     def read(self, places: Tensor | slice) -> Rows:
         """The rows at places."""
-        return tuple(column[places] for column in self.columns)
+        if isinstance(places, slice):
+            return tuple(column[places] for column in self.columns)
+        # five times as fast as an index in brackets
+        return tuple(column.index_select(0, places.to(column.device)) for column in self.columns)
 
     @property
     def nbytes(self) -> int:

@@ -171,7 +171,7 @@ class Experience:
 
     def samples(self, index: Tensor, generator: Generator | None = None) -> Samples:
         """Training samples by their rows; the generator draws the noise, if there is any."""
-        x = self.read(self.train.x[index])
+        x = self.read(self.train.x.index_select(0, index))
         if self.noise is not None and generator is not None:
             x = self.noise(x, generator)
         return self._samples(x, self.train, index)
