@@ -40,7 +40,7 @@ def year(reference: str) -> int:
 
 
 def citation(name: str) -> BibTeX:
-    """BibTeX for a cell or a task, by its key.
+    """BibTeX for a cell, a strategy or a task, by its key.
 
     Example:
         >>> citation("rnn")
@@ -55,9 +55,10 @@ def citation(name: str) -> BibTeX:
         }
     """
     from attractor.cells import CELLS
+    from attractor.continual import STRATEGIES
     from attractor.tasks import TASKS
 
-    table: dict[str, Any] = {**TASKS, **CELLS}
+    table: dict[str, Any] = {**TASKS, **STRATEGIES, **CELLS}
     if name not in table:
         raise unknown("method", name, table)
     return bibtex(table[name].reference)

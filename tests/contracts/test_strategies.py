@@ -11,10 +11,9 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from attractor import InputError
+from attractor import InputError, citation
 from attractor.continual import STRATEGIES, Learner, Strategy, join, split, train
 from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier, SequenceTagger
-from attractor.references import bibtex
 from attractor.tasks.streams import (
     Batches,
     Data,
@@ -254,4 +253,4 @@ def test_a_state_is_not_changed_by_going_on(name: str) -> None:
 
 @strategies
 def test_it_names_its_paper(name: str) -> None:
-    assert bibtex(STRATEGIES[name].reference)  # type: ignore[attr-defined]
+    assert "year" in citation(name)
