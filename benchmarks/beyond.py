@@ -14,6 +14,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -114,30 +115,40 @@ def test(out: Path, only: str, horizons: list[int]) -> None:
         problem = make()
         best: dict[str, float] = {}
         for steps in horizons:
-            if steps > min(SEEDS):
-                best.pop("SGD", None)  # to save time, the two better ones alone go further
-            for name in [one for one in GRIDS if steps == min(SEEDS) or one in best]:
-                grid = GRIDS[name]
-                # beyond the first horizon: the best rate so far and the next smaller ones, for
-                # longer trainings want smaller rates; and on while the smallest is best
-                near = [r for r in grid if name not in best or 0.3 < r / best[name] < 1.2]
-                tried = {r: run(name, r, steps, TUNING_SEED, "valid")["loss"] for r in near}
-                while True:
-                    best[name] = min(tried, key=lambda r: tried[r])
-                    edge = {min(tried): 1 / 3, max(tried): 3.0}.get(best[name])
-                    if edge is None or (edge > 1 and steps > min(SEEDS)):
-                        break
-                    beyond = next(
-                        (r for r in grid if math.isclose(r, best[name] * edge, rel_tol=0.2)),
-                        best[name] * edge,
-                    )
-                    tried[beyond] = run(name, beyond, steps, TUNING_SEED, "valid")["loss"]
+            first = steps == min(SEEDS)
+            rates = {("Anytime", 1.0)}
+            for name in GRIDS if first else ["SGD, momentum 0.9", "Adam"]:  # to save time
+                valid = partial(run, name, steps=steps, seed=TUNING_SEED, split="valid")
+                tried = tune(valid, GRIDS[name], best.get(name))
+                best[name] = min(tried, key=lambda rate: tried[rate]["loss"])
+                accurate = max(tried, key=lambda rate: tried[rate]["accuracy"])
+                rates |= {(name, best[name]), (name, accurate)}
+            if first:
+                rates |= {*UNTUNED.items(), ("Anytime, untrained", 1.0)}
             for seed in SEEDS[steps]:
-                for name, rate in [*best.items(), ("Anytime", 1.0)]:
+                for name, rate in sorted(rates):
                     run(name, rate, steps, seed, "test")
-                if steps == min(SEEDS):
-                    for name, rate in [*UNTUNED.items(), ("Anytime, untrained", 1.0)]:
-                        run(name, rate, steps, seed, "test")
+
+
+def tune(
+    valid: Callable[[float], dict[str, float]], grid: tuple[float, ...], before: float | None
+) -> dict[float, dict[str, float]]:
+    """What each rate gives: those of the grid, and further ones while the edge is best.
+
+    After a shorter horizon, whose best rate was `before`, it begins with that and its neighbours.
+    """
+    near = [rate for rate in grid if before is None or 0.2 < rate / before < 5]
+    tried = {rate: valid(rate) for rate in near}
+    while True:
+        best = min(tried, key=lambda rate: tried[rate]["loss"])
+        if best == min(tried):
+            wanted = best / 3
+        elif best == max(tried):
+            wanted = best * 3
+        else:
+            return tried
+        wanted = next((r for r in grid if math.isclose(r, wanted, rel_tol=0.2)), wanted)
+        tried[wanted] = valid(wanted)
 
 
 def summary(curve: Curve) -> dict[str, float]:
@@ -158,24 +169,37 @@ def read_results(out: Path) -> dict[tuple[Any, ...], dict[str, float]]:
 def table(out: Path) -> str:
     """All that was measured on test images, as Markdown: means, 95% intervals, and every seed."""
     found: dict[tuple[Any, ...], list[dict[str, float]]] = {}
+    tuning: dict[tuple[Any, ...], dict[float, dict[str, float]]] = {}
     for (title, steps, name, rate, _, split), values in read_results(out).items():
         if split == "test":
             found.setdefault((title, steps, name, rate), []).append(values)
+        else:
+            tuning.setdefault((title, steps, name), {})[rate] = values
     lines = []
     heading: tuple[Any, ...] = ()
-    for (title, steps, name, rate), runs in sorted(found.items(), key=lambda item: item[0][:2]):
+    for (title, steps, name, rate), runs in sorted(found.items()):
         if heading != (title, steps):
             heading = (title, steps)
             lines += ["", f"**{title}, {steps:,} steps, {len(runs)} seeds**", ""]
             lines += ["| optimiser | rate | held-out loss | accuracy, % | training loss | seeds |"]
             lines += ["|---|---|---|---|---|---|"]
-        cells = [name, "" if name.startswith("Anytime") else f"{rate:g}"]
+        tried = tuning.get((title, steps, name), {})
+        cells = [name, f"{rate:.3g}, {best_for(rate, tried)}" if tried else ""]
         for what, scale, digits in (("loss", 1, 4), ("accuracy", 100, 2), ("train", 1, 4)):
             got = estimate([scale * one[what] for one in runs])
             cells.append(f"{got.mean:.{digits}f} ± {got.half_width or 0:.{digits}f}")
         cells.append(" ".join(f"{one['loss']:.4f}" for one in runs))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines[1:]) + "\n"
+
+
+def best_for(rate: float, tried: dict[float, dict[str, float]]) -> str:
+    reasons = []
+    if rate == min(tried, key=lambda r: tried[r]["loss"]):
+        reasons.append("loss")
+    if rate == max(tried, key=lambda r: tried[r]["accuracy"]):
+        reasons.append("accuracy")
+    return "tuned for " + " and ".join(reasons) if reasons else "untuned"
 
 
 def main() -> None:
