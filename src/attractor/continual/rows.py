@@ -88,5 +88,6 @@ def shares(sizes: Sequence[int]) -> Tensor:
         >>> shares([2, 1])
         tensor([0.5000, 0.5000, 1.0000], dtype=torch.float64)
     """
-    parts = [torch.full((size,), 1 / size, dtype=torch.float64) for size in sizes]
-    return torch.cat(parts)
+    if len(set(sizes)) == 1:
+        return torch.full((sum(sizes),), 1 / sizes[0], dtype=torch.float64)
+    return torch.cat([torch.full((size,), 1 / size, dtype=torch.float64) for size in sizes])
