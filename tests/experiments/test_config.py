@@ -139,3 +139,16 @@ def test_every_experiment_of_the_table_can_be_read(name: str) -> None:
     _, experiment = load(name)
     assert experiment.runs(name)
     assert experiment.description
+
+
+def test_a_base_may_have_a_base_but_not_itself(tmp_path: Path) -> None:
+    top = tmp_path / "top.toml"
+    top.write_text('base = "middle.toml"\n[train]\nlog_every = 3\n')
+    (tmp_path / "middle.toml").write_text('base = "tiny.toml"\n[train]\nsteps = 7\nlog_every = 4\n')
+    (tmp_path / "tiny.toml").write_text(TINY.read_text())
+    _, experiment = load(str(top))
+    assert isinstance(experiment, SequenceExperiment)
+    assert (experiment.train.steps, experiment.train.log_every) == (7, 3)
+    (tmp_path / "tiny.toml").write_text('base = "top.toml"\n')
+    with pytest.raises(InputError, match=r"top.toml -> middle.toml -> tiny.toml -> top.toml"):
+        load(str(top))

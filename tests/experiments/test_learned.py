@@ -91,6 +91,27 @@ def test_meta_training_helps(tmp_path: Path) -> None:
     assert found[24]["test"]["loss"] < found[1]["test"]["loss"] - 0.2
 
 
+def test_a_rule_may_be_trained_on_other_learners_than_it_is_tested_on(tmp_path: Path) -> None:
+    config = tiny("LSTM", "meta.network.name=mlp", "meta.network.hidden=[3]")
+    work = build(config, None)
+    work.advance()
+    assert work.preparation.trainer.learners.start.shape == (1, 64 * 3 + 3 + 40)  # type: ignore[attr-defined]
+    train(config, tmp_path)
+    done = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
+    assert done["parameters"] == 64 * 6 + 6 + 70
+
+
+def test_held_out_data_may_be_cut_short() -> None:
+    work = build(tiny("SGD", "train.eval_batch_size=7", "train.eval_batches=1"), None)
+    work.advance()
+    learning = work.learning  # type: ignore[attr-defined]
+    batch = next(learning.task.held_out("test", 7))
+    learning.network.eval()
+    with torch.no_grad():
+        expected = learning.task.metrics(learning.network(batch.x), batch.y)
+    assert learning.measure("test") == pytest.approx({k: float(v) for k, v in expected.items()})
+
+
 def test_pruning_is_measured(tmp_path: Path) -> None:
     """Rates of at most 0.1 + 0.01 are all below a threshold of 0.5, and all above one of -1."""
     for threshold, share in ((0.5, 1.0), (-1.0, 0.0)):
@@ -126,6 +147,8 @@ def test_bounds_of_initial_weights() -> None:
         ("LSTM", "network.name=mpl", "known network.*'mlp'"),
         ("LSTM", "meta.unroll=9", "unroll to be at least 1 and at most 6, but got 9"),
         ("LSTM", "variant.optimiser.pretrained=none", "known pretrained lstm"),
+        ("LSTM", "meta.network.hidden=[3]", "meta.network.name"),
+        ("MetaSGD", "meta.network={name='mlp',hidden=[3]}", "460 parameters.*but got 235"),
     ],
 )
 def test_bad_input(label: str, change: str, message: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from attractor.errors import unknown
+from attractor.errors import InputError, unknown
 from attractor.experiments.config import (
     ExperimentConfig,
     RunConfig,
@@ -107,8 +107,15 @@ KINDS: dict[str, Kind] = {
 def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
     """Read an experiment from a TOML file, with ``a.b=value`` changes."""
     content = read_toml(path)
-    if "base" in content:  # another file of the folder, of which this one changes some values
-        content = merged(read_toml(path.with_name(content.pop("base"))), content)
+    bases: list[str] = [path.name]
+    while "base" in content:  # another file of the folder, of which this one changes some values
+        bases.append(content.pop("base"))
+        if bases[-1] in bases[:-1]:
+            raise InputError(
+                f"expected files that end at one without a base, but got {' -> '.join(bases)}. "
+                "Remove one of these bases."
+            )
+        content = merged(read_toml(path.with_name(bases[-1])), content)
     content = changed(content, changes)
     kind = content.get("kind", "sequence")
     if kind not in KINDS:

@@ -69,8 +69,9 @@ def parts(
     torch.manual_seed(derived_seed(config.seed, "global"))
     meta = config.meta
     tasks = [build_task(one, data) for one in meta.tasks] or [task]
+    network = meta.network or config.network
     problems = [
-        Problem(_maker(config.network, one, device), one, meta.batch_size or settings.batch_size)
+        Problem(_maker(network, one, device), one, meta.batch_size or settings.batch_size)
         for one in tasks
     ]
     return MetaTraining(rule, problems, meta, generator("meta")), learning

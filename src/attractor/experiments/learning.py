@@ -57,7 +57,8 @@ class Learning(Work):
 
     def measure(self, split: Split) -> dict[str, float]:
         """How the learner fares on a split, and how much of it is pruned if that is the aim."""
-        found = evaluate(self.network, self.task, split, self.settings.eval_batch_size)
+        size, batches = self.settings.eval_batch_size, self.settings.eval_batches
+        found = evaluate(self.network, self.task, split, size, batches=batches)
         if isinstance(self.optimiser, Learned) and self.optimiser.rule.prunes:
             found["sparsity"] = sparsity(self.network)
         return found

@@ -9,6 +9,8 @@ from torch import Generator, Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from attractor.errors import InputError
+from attractor.optimisers import Rule, State
+from attractor.optimisers.rule import other_size
 from attractor.tasks import Batch, Task
 
 
@@ -68,6 +70,13 @@ class Learners:
         self.shapes = {name: value.shape[1:] for name, value in stacked.items()}
         self.start = torch.cat([v.detach().flatten(1) for v in stacked.values()], dim=1)
         self.sampler = problem.task.sampler(problem.batch_size, generator=generator)
+
+    def first_state(self, rule: Rule, params: Tensor) -> State:
+        """What a rule remembers of them before their first update."""
+        size = self.start.shape[1]
+        if rule.size not in (None, size):
+            raise other_size(rule, size)
+        return rule.init(params)
 
     def draw(self) -> Batch:
         """The next batch of every learner."""

@@ -193,7 +193,7 @@ class _Pair:
         self.generator, self.problem = generator, problem
         self.horizon, self.step = horizon, 0
         self.params = self.learners.start.repeat(2, 1)
-        self.state = rule.init(self.params)
+        self.state = self.learners.first_state(rule, self.params)
         self.moved = {name: torch.zeros_like(p) for name, p in rule.named_parameters()}
         self.learners.buffers = {
             k: v.repeat(2, *[1] * (v.dim() - 1)) for k, v in self.learners.buffers.items()

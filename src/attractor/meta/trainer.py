@@ -187,7 +187,8 @@ class MetaTrainer:
     def _start_round(self) -> None:
         self.learners = Learners(self._problem(), self.together, generator=self.generator)
         params = self.learners.start.to(next(self.rule.parameters()).dtype)
-        self.moment = Moment(params, self.rule.init(params), self.learners.draw())
+        state = self.learners.first_state(self.rule, params)
+        self.moment = Moment(params, state, self.learners.draw())
         self.step = 0
         if isinstance(self.steps, int):
             self.horizon = self.steps

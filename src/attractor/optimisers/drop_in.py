@@ -12,7 +12,7 @@ from torch.utils.hooks import RemovableHandle
 
 from attractor.errors import InputError
 from attractor.optimisers.blocks import advance
-from attractor.optimisers.rule import Rule, State, count, flatten
+from attractor.optimisers.rule import Rule, State, count, flatten, other_size
 
 
 class Learned(Optimizer):
@@ -220,12 +220,7 @@ class Learned(Optimizer):
         return count(p for group in self.param_groups for p in group["params"])
 
     def _other_size(self) -> InputError:
-        given = self._count()
-        return InputError(
-            f"{type(self.rule).__name__} expects the network of {self.rule.size} parameters that "
-            f"it was made for, but got {given}. Make one with size={given} and meta-train it, or "
-            "use a rule that goes on any network, such as LSTMOptimiser."
-        )
+        return other_size(self.rule, self._count())
 
 
 def _check_gradients(params: list[Tensor]) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from attractor.errors import InputError
+
 if TYPE_CHECKING:
     from attractor.optimisers.drop_in import Learned
 
@@ -163,6 +165,15 @@ def needs_size(kind: type[Rule]) -> bool:
     """
     size = inspect.signature(kind.__init__).parameters.get("size")
     return size is not None and size.default is inspect.Parameter.empty
+
+
+def other_size(rule: Rule, given: int) -> InputError:
+    """The error of a rule on a network of another size than it was made for."""
+    return InputError(
+        f"{type(rule).__name__} expects the network of {rule.size} parameters that it was made "
+        f"for, but got {given}. Make one with size={given} and meta-train it, or use a rule that "
+        "goes on any network, such as LSTMOptimiser."
+    )
 
 
 def count(parameters: Iterable[Tensor]) -> int:

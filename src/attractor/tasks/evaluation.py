@@ -1,5 +1,7 @@
 """How a network fares on what it was not trained on."""
 
+from itertools import islice
+
 import torch
 from torch import nn
 
@@ -7,7 +9,9 @@ from attractor.tasks.base import Split, Task
 
 
 @torch.no_grad()
-def evaluate(network: nn.Module, task: Task, split: Split, batch_size: int) -> dict[str, float]:
+def evaluate(
+    network: nn.Module, task: Task, split: Split, batch_size: int, *, batches: int | None = None
+) -> dict[str, float]:
     """The task's metrics over a split, each answer counting the same.
 
     Args:
@@ -15,6 +19,7 @@ def evaluate(network: nn.Module, task: Task, split: Split, batch_size: int) -> d
         task: what asks.
         split: ``"valid"`` or ``"test"``.
         batch_size: how many at a time.
+        batches: stop after so many; None takes the whole split.
 
     Example:
         >>> from attractor.tasks import Digits
@@ -26,7 +31,7 @@ def evaluate(network: nn.Module, task: Task, split: Split, batch_size: int) -> d
     place = next(network.parameters()).device
     totals: dict[str, float] = {}
     weight = 0
-    for batch in task.held_out(split, batch_size):
+    for batch in islice(task.held_out(split, batch_size), batches):
         y = batch.y.to(place)
         found = task.metrics(network(batch.x.to(place)), y)
         count = task.weight(y)
