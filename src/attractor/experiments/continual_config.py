@@ -16,6 +16,21 @@ from attractor.experiments.config import (
 )
 
 
+class FeaturesConfig(Frozen):
+    """The frozen network through which a stream is seen, and how it is pretrained."""
+
+    network: NetworkConfig
+    steps: int = Field(ge=1)
+    batch_size: int = Field(default=32, ge=1)
+    lr: float = Field(default=0.05, gt=0)
+    """At the first update; it falls to zero in a straight line."""
+    momentum: float = Field(default=0.9, ge=0)
+    weight_decay: float = Field(default=5e-4, ge=0)
+    augment: bool = True
+    """Shift and mirror the images."""
+    seed: int = Field(default=0, ge=0)
+
+
 class StreamConfig(WithOptions):
     """Which stream of tasks, and its options."""
 
@@ -25,6 +40,8 @@ class StreamConfig(WithOptions):
     """Tell the task of each sample, in the test too."""
     noise: float = Field(default=0.0, ge=0, le=1)
     """Share of the pixels that are shuffled in training data."""
+    features: FeaturesConfig | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Show a network's features instead of the data; it learns the stream's first classes."""
 
 
 class StrategyConfig(WithOptions):

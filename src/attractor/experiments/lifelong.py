@@ -13,10 +13,11 @@ from torch.optim import SGD, Adam, RMSprop
 
 from attractor.continual import STRATEGIES, Learner, Strategy, combine
 from attractor.continual.saving import join, split
-from attractor.errors import unknown
+from attractor.errors import InputError, unknown
 from attractor.experiments.build import build_device, derived_seed
 from attractor.experiments.checkpoint import Checkpoint
 from attractor.experiments.continual_config import ContinualRun, ContinualTrain, StreamConfig
+from attractor.experiments.features import Source, kept_features
 from attractor.experiments.networks import build_network
 from attractor.experiments.work import DivergedError, Row, Work
 from attractor.tasks.streams import STREAMS, Stream, inject_noise
@@ -34,9 +35,16 @@ NAMES = {
 
 def build(config: ContinualRun, data: Path | None) -> Work:
     """The work of a run."""
+    return ContinualWork(config, data)
+
+
+def build_learner(
+    config: ContinualRun, data: Path | None, out: Path, stop: Callable[[], bool]
+) -> Learner:
+    """The learner of a configuration, all of it made from the seed."""
     torch.set_num_threads(config.train.threads)
     device = build_device(config.train.device)
-    stream = build_stream(config.stream, data, seed=config.seed)
+    stream = build_stream(config.stream, data, seed=config.seed, out=out, device=device, stop=stop)
     inputs = stream[0].test_samples[:1].x.shape[-1]
     network = build_network(
         config.network,
@@ -44,7 +52,7 @@ def build(config: ContinualRun, data: Path | None) -> Work:
         stream.outputs,
         generator=torch.Generator().manual_seed(derived_seed(config.seed, "weights")),
     )
-    learner = Learner(
+    return Learner(
         network.to(device),
         stream,
         build_strategy(config.strategy.model_dump()),
@@ -53,10 +61,17 @@ def build(config: ContinualRun, data: Path | None) -> Work:
         iterations=config.train.steps,
         seed=derived_seed(config.seed, "batches") % 2**62,
     )
-    return ContinualWork(config.train.log_every, learner)
 
 
-def build_stream(config: StreamConfig, data: Path | None, *, seed: int) -> Stream:
+def build_stream(
+    config: StreamConfig,
+    data: Path | None,
+    *,
+    seed: int,
+    out: Path,
+    device: torch.device,
+    stop: Callable[[], bool] = lambda: False,
+) -> Stream:
     """The stream of a configuration, its permutations drawn from the seed."""
     if config.name not in STREAMS:
         raise unknown("stream", config.name, STREAMS)
@@ -68,7 +83,17 @@ def build_stream(config: StreamConfig, data: Path | None, *, seed: int) -> Strea
     for name in config.options:
         if name not in known:
             raise unknown(f"option of the stream {config.name}", name, known)
-    stream = replace(make(**options), identity=config.identity)
+    if config.features is None:
+        stream = make(**options)
+    else:
+        if "part" not in known:
+            raise InputError(
+                "expected a stream with first classes to pretrain its features on, but got "
+                f"{config.name!r}. Try incremental_images, or leave stream.features out."
+            )
+        source = Source(partial(make, **options | {"part": "first"}), partial(make, **options))
+        stream = kept_features(config, source, out, device=device, stop=stop)
+    stream = replace(stream, identity=config.identity)
     return inject_noise(stream, config.noise) if config.noise else stream
 
 
@@ -99,8 +124,13 @@ def _optimiser(settings: ContinualTrain) -> Callable[..., Any]:
 class ContinualWork(Work):
     """Task after task; after each, the accuracies on all."""
 
-    def __init__(self, log_every: int, learner: Learner) -> None:
-        self.log_every, self.learner = log_every, learner
+    learner: Learner
+
+    def __init__(self, config: ContinualRun, data: Path | None) -> None:
+        self.config, self.data = config, data
+
+    def prepare(self, out: Path, stop: Callable[[], bool]) -> None:
+        self.learner = build_learner(self.config, self.data, out, stop)
 
     @property
     def done(self) -> bool:
@@ -116,7 +146,7 @@ class ContinualWork(Work):
             )
         self.step += 1
         rows: list[Row] = []
-        if self.step % self.log_every == 0:
+        if self.step % self.config.train.log_every == 0:
             rows.append({"split": "train", "loss": loss})
         if self.learner.task > task:
             now = self.learner.matrix[task + 1]

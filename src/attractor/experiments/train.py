@@ -23,12 +23,9 @@ from attractor.experiments.folder import (
 )
 from attractor.experiments.kinds import KINDS
 from attractor.experiments.work import DivergedError, Work
+from attractor.experiments.work import StoppedError as StoppedError
 
 logger = logging.getLogger(__name__)
-
-
-class StoppedError(Exception):
-    """The user asked to stop; the run is saved and goes on when it is started again."""
 
 
 def train(
@@ -54,6 +51,7 @@ def train(
     if (folder / DONE).exists() and not force:
         return
     work: Work = import_module(KINDS[config.kind].module).build(config, data)
+    work.prepare(out, stop)
     with locked(folder, wait=wait):
         if force:
             clear(folder)

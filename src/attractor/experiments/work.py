@@ -1,12 +1,18 @@
 """What a run does, one step at a time, so that it can be stopped, saved and taken up again."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from attractor.experiments.checkpoint import Checkpoint
 
 Row = dict[str, Any]
 """One measurement: its split, and the measures by name."""
+
+
+class StoppedError(Exception):
+    """The user asked to stop; all is saved and goes on when it is started again."""
 
 
 class DivergedError(Exception):
@@ -26,6 +32,14 @@ class Work(ABC):
 
     step: int = 0
     """Steps done."""
+
+    def prepare(self, out: Path, stop: Callable[[], bool]) -> None:  # noqa: B027 - most share nothing
+        """Before anything else: find or make what several runs share.
+
+        Args:
+            out: the folder that holds all runs.
+            stop: asked by what takes long; if it says True, save and raise `StoppedError`.
+        """
 
     @property
     @abstractmethod

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Generator, Tensor
 
 from attractor.tasks.cifar_files import load_cifar10, load_cifar100
 from attractor.tasks.cub200 import load_cub200
@@ -29,6 +30,36 @@ class Normalised:
             for some in (self.mean, self.deviation)
         )
         return (x / 255 - mean) / deviation
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """Move each image by up to so many pixels, zeros coming in, and mirror half of them at random.
+
+    Shape:
+        ``(batch, channels, height, width)``, before and after.
+
+    Example:
+        >>> x = torch.arange(4.0).reshape(1, 1, 1, 4)
+        >>> sorted(Shifted(0)(x, torch.Generator().manual_seed(1)).flatten().tolist())
+        [0.0, 1.0, 2.0, 3.0]
+
+    References:
+        He et al. (2016), Deep residual learning for image recognition, section 4.2.
+    """
+
+    pixels: int = 4
+
+    def __call__(self, x: Tensor, generator: Generator) -> Tensor:
+        images, channels, height, width = x.shape
+        down, right = torch.randint(2 * self.pixels + 1, (2, images, 1), generator=generator)
+        mirrored = torch.rand(images, 1, generator=generator) < 0.5
+        columns = torch.where(mirrored, torch.arange(width).flip(0), torch.arange(width))
+        image, channel = torch.arange(images)[:, None, None, None], torch.arange(channels)
+        rows = (torch.arange(height) + down)[:, None, :, None]
+        return F.pad(x, [self.pixels] * 4)[
+            image, channel[:, None, None], rows, (columns + right)[:, None, None, :]
+        ]
 
 
 class Setting(NamedTuple):

@@ -1,0 +1,248 @@
+"""Features of a frozen network: made once, whatever happens, and those of that network."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from attractor.continual.saving import join
+from attractor.errors import InputError, RunError
+from attractor.experiments import features
+from attractor.experiments.checkpoint import candidates
+from attractor.experiments.config import RunConfig
+from attractor.experiments.continual_config import ContinualRun, StreamConfig
+from attractor.experiments.features import Source, kept_features, key
+from attractor.experiments.folder import run_folder
+from attractor.experiments.table import load
+from attractor.experiments.train import StoppedError, train
+from attractor.models import ResNet
+from attractor.tasks.images import Images
+from attractor.tasks.streams import Stream, incremental_images
+from attractor.tasks.streams.incremental import SETTINGS, Shifted
+
+SMALL = (
+    "stream.features.network.depth=20",
+    "stream.features.steps=4",
+    "stream.features.batch_size=6",
+    "stream.features.lr=0.01",
+    "stream.batches=1",
+    "train.steps=2",
+)
+
+FIRST = "first classes to pretrain .* but got 'split_images'"
+
+
+def small_images(half: str, root: object, batches: int = 5) -> Images:
+    """Images of 8 by 8 bytes, the brighter the later their class."""
+    y = torch.arange(40) % 10
+    noise = torch.randint(20, (40, 3, 8, 8), generator=torch.Generator().manual_seed(len(half)))
+    return Images((noise + 20 * y[:, None, None, None]).to(torch.uint8), y)
+
+
+@pytest.fixture(autouse=True)
+def small_cifar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SETTINGS, "cifar10", SETTINGS["cifar10"]._replace(load=small_images))
+
+
+def small(*changes: str, label: str = "MLP") -> RunConfig:
+    name, experiment = load("incremental-cifar10", [*SMALL, *changes])
+    return experiment.runs(name, [label])[0]
+
+
+def stream_config(*changes: str) -> StreamConfig:
+    config = small(*changes)
+    assert isinstance(config, ContinualRun)
+    return config.stream
+
+
+def made(out: Path, *changes: str, **options: Any) -> Stream:
+    images = partial(incremental_images, dataset="cifar10", batches=1)
+    source = Source(partial(images, part="first"), images)
+    return kept_features(
+        stream_config(*changes), source, out, device=torch.device("cpu"), **options
+    )
+
+
+def same(one: Stream, other: Stream) -> bool:
+    return all(
+        torch.equal(a.train.x, b.train.x) and torch.equal(a.test.x, b.test.x)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def test_they_are_those_of_the_network_that_learnt_the_first_classes(tmp_path: Path) -> None:
+    stream = made(tmp_path)
+    assert [task.name for task in stream] == ["classes 4, 5", "classes 6, 7", "classes 8, 9"]
+    (folder,) = (tmp_path / "features").iterdir()
+    before = load_file(folder / "checkpoint.previous.safetensors")
+    network = ResNet(20, 4).eval()
+    network.load_state_dict(
+        {k.removeprefix("/model/"): t for k, t in before.items() if "/model/" in k}
+    )
+    images, answers = small_images("test", None)
+    for task in stream:
+        rows = torch.isin(answers, torch.tensor([4, 5]) + 2 * task.task)
+        with torch.no_grad():
+            seen = network.features(SETTINGS["cifar10"].scale(images[rows]))
+        torch.testing.assert_close(task.test_samples.x, seen)
+        assert torch.equal(task.test_samples.y, answers[rows] % 2)
+
+
+def test_the_network_learns_and_its_accuracy_is_kept(tmp_path: Path) -> None:
+    made(tmp_path, "stream.features.steps=40", "stream.features.lr=0.05")
+    (folder,) = (tmp_path / "features").iterdir()
+    saved = next(candidates(folder))
+    assert saved.values["pretrained"] > 0.9
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [*range(1, 41)]
+
+
+def test_every_run_of_an_experiment_uses_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(small(), tmp_path)
+
+    def gone(half: str, root: object, batches: int = 5) -> Images:
+        raise AssertionError("the images were read again")
+
+    monkeypatch.setitem(SETTINGS, "cifar10", SETTINGS["cifar10"]._replace(load=gone))
+    name, experiment = load("incremental-cifar10", [*SMALL, "seeds=[0]"])
+    for config in experiment.runs(name):
+        train(config, tmp_path)
+        outcome = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
+        assert len(outcome["matrix"]) == 4, config.label
+    assert len([*(tmp_path / "features").iterdir()]) == 1
+
+
+def test_stopped_after_every_update(tmp_path: Path) -> None:
+    whole = made(tmp_path / "whole")
+    stops = 0
+    while True:
+        try:
+            broken = made(tmp_path / "broken", stop=lambda: True)
+        except StoppedError:
+            stops += 1
+            continue
+        break
+    assert stops == 4
+    assert same(whole, broken)
+
+
+def test_killed_between_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = made(tmp_path / "whole")
+    monkeypatch.setattr(features, "SAVE_EVERY", 2)
+    asked = 0
+
+    def killed() -> bool:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        made(tmp_path / "broken", stop=killed)
+    (folder,) = (tmp_path / "broken" / "features").iterdir()
+    (saved,) = candidates(folder)
+    assert join(saved.tensors, saved.values["learner"])["update"] == 2
+    assert same(whole, made(tmp_path / "broken"))
+    assert asked == 3
+
+
+def test_of_two_at_once_the_second_waits(tmp_path: Path) -> None:
+    asked = []
+
+    def first() -> Stream:
+        asked.append("first")
+        return incremental_images(dataset="cifar10", part="first", batches=1)
+
+    source = Source(first, partial(incremental_images, dataset="cifar10", batches=1))
+    call = partial(kept_features, stream_config(), source, tmp_path, device=torch.device("cpu"))
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(lambda _: call(), range(2))
+    assert asked == ["first"]
+    assert same(one, other)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_damaged_file_is_made_again(tmp_path: Path, both: bool) -> None:
+    stream = made(tmp_path)
+    (folder,) = (tmp_path / "features").iterdir()
+    for name in ["checkpoint.safetensors"] + ["checkpoint.previous.safetensors"] * both:
+        content = bytearray((folder / name).read_bytes())
+        content[-100] ^= 1
+        (folder / name).write_bytes(bytes(content))
+    assert same(stream, made(tmp_path))
+    assert "tasks" in next(candidates(folder)).values
+
+
+def test_a_folder_for_all_that_decides_them_and_no_other() -> None:
+    usual = key(stream_config())
+    assert usual.startswith("cifar10-")
+    for change in ("stream.identity=true", "stream.noise=0.1", "train.lr=0.5"):
+        assert key(stream_config(change)) == usual
+    others = [
+        "stream.batches=2",
+        "stream.first=2",
+        "stream.dataset=cifar100",
+        "stream.features.seed=1",
+        "stream.features.steps=5",
+        "stream.features.lr=0.02",
+        "stream.features.augment=true",
+        "stream.features.network.depth=32",
+    ]
+    assert len({usual, *(key(stream_config(change)) for change in others)}) == 1 + len(others)
+
+
+def test_runs_without_features_keep_their_folders() -> None:
+    name, experiment = load("permuted-mnist")
+    assert experiment.runs(name)[0].id == "metasgd-cl-0-e18b467957"
+
+
+def test_shifted_images_are_windows_of_padded_ones() -> None:
+    x = torch.randn(60, 3, 4, 5)
+    shifted = Shifted(2)(x, torch.Generator().manual_seed(0))
+    again = Shifted(2)(x, torch.Generator().manual_seed(0))
+    assert torch.equal(shifted, again)
+    padded = torch.nn.functional.pad(x, [2] * 4)
+    kinds = set()
+    for image, before in zip(shifted, padded, strict=True):
+        found = [
+            (down, right, mirrored)
+            for down in range(5)
+            for right in range(5)
+            for mirrored in (False, True)
+            if torch.equal(
+                image.flip(2) if mirrored else image,
+                before[:, down : down + 4, right : right + 5],
+            )
+        ]
+        assert len(found) == 1
+        kinds.update(found)
+    assert len(kinds) > 25
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("stream.features.network={name='mlp'}", "a network that gives features, but got 'mlp'"),
+        ("stream.features.network.depth=19", "known depth of a ResNet"),
+        ("stream.features.network.widht=3", "options that the network resnet takes"),
+        ("stream.features.step=3", "key in .*'stream.features.steps'"),
+        ("stream.features.steps=0", "valid 'stream.features.steps'"),
+        ("stream={name='split_images', features={steps=1, network={name='resnet'}}}", FIRST),
+    ],
+)
+def test_bad_input(change: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        train(small(change), tmp_path)
+
+
+def test_a_pretraining_that_diverges_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="became .* a smaller stream.features.lr"):
+        train(small("stream.features.lr=1e38"), tmp_path)
