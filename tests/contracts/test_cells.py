@@ -64,6 +64,17 @@ def test_forward_is_one_step(name: str) -> None:
 
 
 @cells
+def test_ready_for_many_steps_gives_the_same(name: str) -> None:
+    cell = make_cell(name).eval().double()
+    x = inputs(7, 2).double()
+    start = cell.initial_state(2)
+    plain = unroll(cell, cell.prepare(x), start)
+    ready = unroll(cell.ready(), cell.prepare(x), start)
+    close(ready.output, plain.output, rtol=1e-12, atol=1e-12)
+    close(tree_leaves(ready.state), tree_leaves(plain.state), rtol=1e-12, atol=1e-12)
+
+
+@cells
 def test_batch_rows_are_independent(name: str) -> None:
     layer = make_layer(name).eval()
     x = inputs(6, 3)

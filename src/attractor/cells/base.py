@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from typing import Any, ClassVar, Generic, TypedDict, TypeVar
 
 import torch
@@ -15,6 +16,7 @@ State = Tensor | tuple[Tensor, ...]
 
 P = TypeVar("P")
 S = TypeVar("S", bound=State)
+C = TypeVar("C", bound="Cell[Any, Any]")
 
 
 class Placement(TypedDict):
@@ -80,6 +82,15 @@ class Cell(nn.Module, ABC, Generic[P, S]):
     @abstractmethod
     def step(self, prepared: P, state: S) -> tuple[Tensor, S]:
         """From one time slice of the prepared input and a state to the output and next state."""
+
+    def ready(self: C) -> C:
+        """The cell for one pass over time, in which what all steps share is computed once."""
+        inner = {n: cell.ready() for n, cell in self.named_children() if isinstance(cell, Cell)}
+        if all(cell is self._modules[name] for name, cell in inner.items()):
+            return self
+        made = copy(self)
+        made._modules = {**self._modules, **inner}
+        return made
 
     def forward(self, x: Tensor, state: S) -> tuple[Tensor, S]:
         """One step on x ``(batch, input_size)``, as with ``nn.LSTMCell``."""

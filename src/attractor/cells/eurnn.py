@@ -1,6 +1,7 @@
 """Efficient unitary recurrent network."""
 
 import math
+from copy import copy
 from typing import NamedTuple
 
 import torch
@@ -9,7 +10,16 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Cell, Placement, zeros_like_parameters
 from attractor.cells.init import uniform_
-from attractor.cells.rotations import angles, complex_modrelu, layout, modrelu, rotate, turn
+from attractor.cells.rotations import (
+    angles,
+    complex_modrelu,
+    layout,
+    matrix,
+    modrelu,
+    pays,
+    rotate,
+    turn,
+)
 
 
 class EURNNState(NamedTuple):
@@ -71,6 +81,8 @@ class EURNNCell(Cell[Tensor, Tensor | EURNNState]):
     """
 
     reference = "jing2017tunable"
+    dense: Tensor | None = None
+    """The matrix W, while a sequence is read."""
 
     def __init__(
         self,
@@ -106,15 +118,30 @@ class EURNNCell(Cell[Tensor, Tensor | EURNNState]):
     def prepare(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight_ih)
 
+    def ready(self) -> "EURNNCell":
+        if not pays(self.hidden_size):
+            return self
+        made = copy(self)
+        made.dense = matrix(self.hidden_size, self.layers, self.theta, self.phi, self.omega)
+        return made
+
     def step(
         self, prepared: Tensor, state: Tensor | EURNNState
     ) -> tuple[Tensor, Tensor | EURNNState]:
+        z = prepared + self._turned(state)
         if isinstance(state, Tensor):
-            z = rotate(state, self.layers, self.theta) + prepared
             h = modrelu(z, self.bias, eps=0.01)
             return h, h
-        assert self.omega is not None
-        z = turn(rotate(torch.stack(state), self.layers, self.theta, self.phi), self.omega)
-        z = z + torch.stack(prepared.chunk(2, dim=-1))
-        re, im = complex_modrelu(z, self.bias, eps=0.01).unbind(0)
+        re, im = complex_modrelu(torch.stack(z.chunk(2, dim=-1)), self.bias, eps=0.01).unbind(0)
         return re, EURNNState(re, im)
+
+    def _turned(self, state: Tensor | EURNNState) -> Tensor:
+        """W times the state; the imaginary part comes after the real one."""
+        if self.dense is not None:
+            h = state if isinstance(state, Tensor) else torch.cat(state, dim=-1)
+            return F.linear(h, self.dense)
+        if isinstance(state, Tensor):
+            return rotate(state, self.layers, self.theta)
+        assert self.omega is not None
+        turned = turn(rotate(torch.stack(state), self.layers, self.theta, self.phi), self.omega)
+        return torch.cat(turned.unbind(0), dim=-1)

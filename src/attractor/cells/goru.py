@@ -1,6 +1,7 @@
 """Gated orthogonal recurrent unit."""
 
 import math
+from copy import copy
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +10,7 @@ from torch import Generator, Tensor, nn
 from attractor.cells.base import Placement, zeros_like_parameters
 from attractor.cells.gated import PLAIN, Maps, Parts, SummedCell
 from attractor.cells.init import uniform_
-from attractor.cells.rotations import angles, layout, modrelu, rotate
+from attractor.cells.rotations import angles, layout, matrix, modrelu, pays, rotate
 
 
 class GORUCell(SummedCell[Tensor, Tensor]):
@@ -55,6 +56,8 @@ class GORUCell(SummedCell[Tensor, Tensor]):
 
     reference = "jing2017gated"
     bias: nn.Parameter
+    dense: Tensor | None = None
+    """``weight_hh`` above the matrix U, while a sequence is read."""
 
     def __init__(
         self,
@@ -90,7 +93,16 @@ class GORUCell(SummedCell[Tensor, Tensor]):
     def shift(self) -> Tensor:
         return F.pad(self.bias, (0, self.hidden_size))
 
+    def ready(self) -> "GORUCell":
+        if not pays(self.hidden_size):
+            return self
+        made = copy(self)
+        made.dense = torch.cat([self.weight_hh, matrix(self.hidden_size, self.layers, self.theta)])
+        return made
+
     def recurrent(self, state: Tensor) -> Tensor:
+        if self.dense is not None:
+            return F.linear(state, self.dense)
         gates = F.linear(state, self.weight_hh)
         return torch.cat([gates, rotate(state, self.layers, self.theta)], dim=-1)
 

@@ -44,6 +44,14 @@ class RotationLayer(NamedTuple):
 
 Layout = tuple[RotationLayer, ...]
 
+DENSE = 512
+"""Units up to which one product with the whole matrix is faster than with layer after layer."""
+
+
+def pays(size: int) -> bool:
+    """Whether to compute the matrix once for all steps; a traced graph keeps to the layers."""
+    return size <= DENSE and not torch.compiler.is_compiling()
+
 
 def layout(owner: type, size: int, capacity: int | None) -> Layout:
     """The layers of a rotation of `size` coordinates.
@@ -112,6 +120,30 @@ def rotate(h: Tensor, layers: Layout, theta: Tensor, phi: Tensor | None = None) 
         else:
             h = torch.cat((h[..., :first], turned, h[..., last:]), dim=-1)
     return h
+
+
+def matrix(
+    size: int, layers: Layout, theta: Tensor, phi: Tensor | None = None, omega: Tensor | None = None
+) -> Tensor:
+    r"""The product of all layers, and of :math:`e^{i\omega}`, as one matrix W.
+
+    Complex numbers are real ones followed by imaginary ones, so that W is real all the same.
+
+    Shape:
+        ``(size, size)``, or twice that for complex numbers, for ``F.linear(h, W)``.
+
+    Example:
+        >>> quarter = torch.full((1,), torch.pi / 2)
+        >>> matrix(2, layout(object, 2, None), quarter).round()
+        tensor([[-0., -1.],
+                [ 1., -0.]])
+    """
+    units = torch.eye(size, dtype=theta.dtype, device=theta.device)
+    if phi is None or omega is None:
+        return rotate(units, layers, theta).mT
+    turned = turn(rotate(torch.stack((units, torch.zeros_like(units))), layers, theta, phi), omega)
+    re, im = turned.mT.unbind()
+    return torch.cat((torch.cat((re, -im), 1), torch.cat((im, re), 1)))
 
 
 def turn(z: Tensor, angle: Tensor) -> Tensor:
