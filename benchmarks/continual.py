@@ -170,21 +170,20 @@ def of_each(plugin: Any, place: int) -> None:
     plugin.batch_size_mem = BATCH * max(place, 1)
 
 
-REPLAY = {"mem_size": TASKS * MEMORIES, "batch_size_mem": BATCH}
+def replay() -> list[Any]:
+    from avalanche.training.plugins import ReplayPlugin
+    from avalanche.training.storage_policy import ExperienceBalancedBuffer
+
+    # as many memories of each task from the first on, and not the whole of the first
+    kept = ExperienceBalancedBuffer(TASKS * MEMORIES, adaptive_size=False, num_experiences=TASKS)
+    return [ReplayPlugin(TASKS * MEMORIES, batch_size_mem=BATCH, storage_policy=kept)]
+
+
 METHODS = [
     Method("naive", lambda: None, list),
-    Method(
-        "ER, 10 in all",
-        lambda: ER("hard", MEMORIES, each=False),
-        plugin("ReplayPlugin", **REPLAY),
-    ),
+    Method("ER, 10 in all", lambda: ER("hard", MEMORIES, each=False), replay),
     Method("ER, a reservoir", lambda: ER("reservoir", TASKS * MEMORIES), list),
-    Method(
-        "ER, 10 of each task",
-        lambda: ER("hard", MEMORIES),
-        plugin("ReplayPlugin", **REPLAY),
-        of_each,
-    ),
+    Method("ER, 10 of each task", lambda: ER("hard", MEMORIES), replay, of_each),
     *[
         Method(
             f"A-GEM, {reference}",
