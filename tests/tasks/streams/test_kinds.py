@@ -23,6 +23,7 @@ from attractor.tasks.streams import (
     in_groups,
     incremental_images,
     inject_noise,
+    language,
     own_heads,
     permuted,
     permuted_images,
@@ -164,7 +165,7 @@ def test_every_stream_of_the_table_that_needs_no_files_can_be_had() -> None:
     for name, make in STREAMS.items():
         parameters = inspect.signature(make).parameters
         options: dict[str, Any] = {"generator": seeded()} if "generator" in parameters else {}
-        if name in ("incremental_images", "series_sets", "split_series"):
+        if name in ("incremental_images", "language", "series_sets", "split_series"):
             continue
         options |= {"datasets": ["digits"]} if name == "image_sets" else {"dataset": "digits"}
         stream = make(**options)
@@ -287,3 +288,43 @@ def test_real_series() -> None:
     assert len(vowels) == 3
     assert vowels[0].train.lengths is not None
     assert vowels[0].train.x.shape[2] == 12
+
+
+def texts(root: Path, **domains: str) -> None:
+    for name, text in domains.items():
+        (root / name).mkdir()
+        (root / name / "train.txt").write_text(text, encoding="utf-8")
+        (root / name / "test.txt.gz").write_bytes(gzip.compress(text[:5].encode()))
+
+
+def test_language_asks_for_the_next_character(tmp_path: Path) -> None:
+    texts(tmp_path, news="a cab~é\n", songs="zzzzz")
+    stream = language(domains=["news", "songs"], length=3, root=tmp_path)
+    x, y = stream[0].samples(torch.arange(2)).x, stream[0].train.y
+    assert x.shape == (2, 3, 97)
+    assert x.sum(-1).eq(1).all()
+    assert x.argmax(-1).tolist() == [[66, 1, 68], [66, 67, 95]]  # "a c", "ab~"
+    assert y.tolist() == [[1, 68, 66], [67, 95, 96]]  # " ca", "b~" and a letter not in ASCII
+    assert stream.outputs == 97
+    assert len(stream[1].test.y) == 1
+    assert [len(one) for one in stream[0].held_out(1)] == [1]
+    assert "test_samples" not in stream[0].__dict__  # the large one-hot vectors are not kept
+
+
+def test_language_of_too_little_text_or_none(tmp_path: Path) -> None:
+    texts(tmp_path, news="abcdefgh")
+    with pytest.raises(InputError, match="more than 20 characters in news"):
+        language(domains=["news"], length=20, root=tmp_path)
+    with pytest.raises(InputError, match=r"expected train.txt in .*poems"):
+        language(domains=["poems"], root=tmp_path)
+    (tmp_path / "news" / "train.txt").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(InputError, match="expected text in"):
+        language(domains=["news"], root=tmp_path)
+
+
+def test_real_language() -> None:
+    needs("ptb")
+    needs("wikitext-2")
+    stream = language(samples=100)
+    assert [len(one.train.y) for one in stream] == [100, 100]
+    assert [one.name for one in stream] == ["ptb", "wikitext-2"]

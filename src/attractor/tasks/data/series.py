@@ -1,6 +1,5 @@
 """Time series in the formats of the UCR and UEA archives, plain or compressed."""
 
-import gzip
 import lzma
 from itertools import product
 from pathlib import Path
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from attractor.errors import InputError
 from attractor.tasks.data.root import VARIABLE, data_root
+from attractor.tasks.data.text import read_text
 
 FOLDERS = ("ucr", "UCRArchive_2018")
 FORMS = tuple(f"{form}{packed}" for form in (".tsv", ".ts") for packed in ("", ".gz", ".xz"))
@@ -57,7 +57,7 @@ def read_series(path: Path) -> Series:
     """The time series of a file, each a line: ``.tsv`` has one dimension, ``.ts`` any number."""
     form = path.suffix if path.suffix in (".tsv", ".ts") else path.with_suffix("").suffix
     try:
-        lines = [line.strip() for line in _text(path).splitlines()]
+        lines = [line.strip() for line in read_text(path).splitlines()]
         parse = _parse_ts if form == ".ts" else _parse_tsv
         rows = [parse(line) for line in lines if line and line[0] not in "#@"]
         return _padded(rows)
@@ -66,14 +66,6 @@ def read_series(path: Path) -> Series:
             f"expected time series in {path}, one a line, but got: {error}. "
             "Get the file again, or leave it out."
         ) from error
-
-
-def _text(path: Path) -> str:
-    if path.suffix == ".gz":
-        return gzip.decompress(path.read_bytes()).decode()
-    if path.suffix == ".xz":
-        return lzma.decompress(path.read_bytes()).decode()
-    return path.read_text(encoding="utf-8")
 
 
 def _parse_tsv(line: str) -> tuple[NDArray[np.float32], str]:

@@ -17,6 +17,7 @@ from attractor.tasks.streams.images import permuted_sequences as permuted_sequen
 from attractor.tasks.streams.images import rotated_images as rotated_images
 from attractor.tasks.streams.images import split_images as split_images
 from attractor.tasks.streams.incremental import incremental_images as incremental_images
+from attractor.tasks.streams.language import language as language
 from attractor.tasks.streams.series import series_sets as series_sets
 from attractor.tasks.streams.series import split_series as split_series
 from attractor.tasks.streams.table import STREAMS as STREAMS

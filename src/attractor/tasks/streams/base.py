@@ -138,6 +138,8 @@ class Experience:
         classes: the answers that occur.
         read: turns stored rows into what the model is shown: a permutation, a rotation.
         noise: changes the training samples each time they are read, test samples never.
+        keep: keep the test samples as they were read; else they are read piece by piece each time,
+            which saves memory where `read` makes them much larger.
 
     Example:
         >>> data = Data(torch.randn(6, 4), torch.tensor([0, 1, 0, 1, 0, 1]))
@@ -153,6 +155,7 @@ class Experience:
     classes: tuple[int, ...]
     read: Callable[[Tensor], Tensor] = unchanged
     noise: Callable[[Tensor, Generator], Tensor] | None = None
+    keep: bool = True
 
     def __post_init__(self) -> None:
         for half, data in (("training", self.train), ("test", self.test)):
@@ -184,7 +187,11 @@ class Experience:
     def held_out(self, batch_size: int) -> Iterator[Samples]:
         """The test samples piece by piece."""
         for start in range(0, len(self.test.y), batch_size):
-            yield self.test_samples[start : start + batch_size]
+            some = slice(start, start + batch_size)
+            if self.keep:
+                yield self.test_samples[some]
+            else:
+                yield self._samples(self.read(self.test.x[some]), self.test, some)
 
     def _samples(self, x: Tensor, data: Data, index: Tensor | slice) -> Samples:
         y = data.y[index]

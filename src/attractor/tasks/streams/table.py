@@ -11,11 +11,13 @@ from attractor.tasks.streams.images import (
     split_images,
 )
 from attractor.tasks.streams.incremental import incremental_images
+from attractor.tasks.streams.language import language
 from attractor.tasks.streams.series import series_sets, split_series
 
 STREAMS: dict[str, Callable[..., Stream]] = {
     "image_sets": image_sets,
     "incremental_images": incremental_images,
+    "language": language,
     "permuted_images": permuted_images,
     "permuted_sequences": permuted_sequences,
     "rotated_images": rotated_images,
