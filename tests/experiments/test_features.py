@@ -26,7 +26,8 @@ from attractor.tasks.streams import Stream, incremental_images
 from attractor.tasks.streams.incremental import SETTINGS, Shifted
 
 SMALL = (
-    "stream.features.network.depth=20",
+    "stream.features.network={name='resnet', depth=20}",
+    "stream.features.augment=false",
     "stream.features.steps=4",
     "stream.features.batch_size=6",
     "stream.features.lr=0.01",
