@@ -4,11 +4,13 @@ import inspect
 from typing import Any
 
 from attractor.cells import CELLS
+from attractor.continual import STRATEGIES
 from attractor.experiments.table import EXPERIMENTS, load
 from attractor.optimisers import OPTIMISERS
 from attractor.optimisers.rule import needs_size
 from attractor.references import year
 from attractor.tasks import TASKS
+from attractor.tasks.streams import STREAMS
 
 HIDDEN = 128
 LEARNER = 25_450
@@ -59,6 +61,28 @@ def optimisers() -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def strategies() -> list[dict[str, Any]]:
+    """Key, class, year and options of each strategy of continual learning."""
+    rows = []
+    for key, strategy in STRATEGIES.items():
+        made: Any = strategy
+        rows.append(
+            {
+                "key": key,
+                "class": made.__name__,
+                "year": year(made.reference),
+                "options": " ".join(inspect.signature(made).parameters),
+                "what": first_line(made),
+            }
+        )
+    return rows
+
+
+def streams() -> list[dict[str, Any]]:
+    """Key and one line for each stream of tasks."""
+    return [{"key": key, "what": first_line(make)} for key, make in STREAMS.items()]
 
 
 def tasks() -> list[dict[str, Any]]:

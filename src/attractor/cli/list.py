@@ -18,6 +18,8 @@ class Kind(StrEnum):
 
     cells = "cells"
     optimisers = "optimisers"
+    strategies = "strategies"
+    streams = "streams"
     tasks = "tasks"
     experiments = "experiments"
 
@@ -26,7 +28,7 @@ def list_(
     kind: Annotated[Kind | None, typer.Argument(help="What to list; all, if left out.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List cells, optimisers, tasks or experiments."""
+    """List cells, optimisers, strategies, streams, tasks or experiments."""
     from attractor.cli import catalogue
     from attractor.cli.tables import table
 
