@@ -62,15 +62,14 @@ def kept_features(
     folder = out / "features" / key(config)
     with locked(folder, wait=True):
         sweep(folder)
-        saved = [*candidates(folder)]
-        found = next((one for one in saved if "tasks" in one.values), None)
-        if found is None:
+        found = next(candidates(folder), None)
+        if found is None or "tasks" not in found.values:
             assert config.features is not None
             # not for -v alone: nothing else is seen until the first run starts
             logger.warning("pretraining a network for features; progress is in %s", folder)
             learner = _learner(config.features, source.first(), device)
-            for one in saved[:1]:
-                learner.load_state_dict(join(one.tensors, one.values["learner"]))
+            if found is not None:
+                learner.load_state_dict(join(found.tensors, found.values["learner"]))
             _pretrain(learner, config.features, folder, stop)
             found = _features(learner, source.rest(), device)
             write(folder, found)
