@@ -40,7 +40,7 @@ class MetaConfig(Frozen):
     method: Literal["bptt", "pes"] = "bptt"
     tasks: list[TaskConfig] = Field(default_factory=list)
     """What its learners learn, taking turns; by default the task of the run."""
-    network: LearnerConfig | None = None
+    network: LearnerConfig | None = Field(default=None, exclude_if=lambda value: value is None)
     """What its learners are; by default the network of the run."""
     batch_size: int | None = Field(default=None, ge=1)
     """Of its learners; by default that of the run."""
@@ -67,7 +67,7 @@ class LearnedTrain(Settings):
     log_every: int = Field(default=10, ge=1)
     eval_every: int = Field(default=100, ge=1)
     eval_batch_size: int = Field(default=1000, ge=1)
-    eval_batches: int | None = Field(default=None, ge=1)
+    eval_batches: int | None = Field(default=None, ge=1, exclude_if=lambda value: value is None)
     """Held-out batches, the first ones; by default all."""
 
 
