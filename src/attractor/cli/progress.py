@@ -93,20 +93,18 @@ class Watch:
             if key not in self.bars:
                 name = f"{config.label}, seed {config.seed}"
                 self.bars[key] = self.progress.add_task(name, total=config.total, note="")
-            note = f"loss {row.get('loss', 0):.4f}"
-            self.progress.update(self.bars[key], completed=row["step"], note=note)
+            done = max(0, row["step"])
+            self.progress.update(self.bars[key], completed=done, note=_note(row))
 
     def _line(self, key: str, row: dict[str, Any]) -> str:
         config = self.open.get(key)
         if config is None:
             return ""
-        return (
-            f"{config.label}, seed {config.seed}: step {row['step']}/{config.total}, "
-            f"loss {row.get('loss', 0):.4f}"
-        )
+        done = max(0, row["step"])
+        return f"{config.label}, seed {config.seed}: step {done}/{config.total}, {_note(row)}"
 
     def _last_row(self, key: str) -> dict[str, Any] | None:
-        """The last whole line that a run has written."""
+        """The last whole line with a loss that a run has written."""
         config = self.open.get(key)
         if config is None:
             return None
@@ -114,10 +112,16 @@ class Watch:
             with open(self.out / config.experiment / key / "metrics.jsonl", "rb") as file:
                 file.seek(max(0, file.seek(0, 2) - 4096))
                 lines = file.read().split(b"\n")
-            row: dict[str, Any] = json.loads(lines[-2])
-        except (OSError, IndexError, ValueError):
+            last = next(line for line in reversed(lines[:-1]) if b'"loss"' in line)
+            row: dict[str, Any] = json.loads(last)
+        except (OSError, StopIteration, ValueError):
             return None
         return row
+
+
+def _note(row: dict[str, Any]) -> str:
+    ahead = f"{-row['step']} steps of preparation left, " if row["step"] < 0 else ""
+    return f"{ahead}loss {row['loss']:.4f}"
 
 
 @contextmanager
