@@ -9,8 +9,10 @@ once with what else that script does otherwise.
 with SGD at 0.01; the loss and the mean absolute gradients of the weights of each layer, as moving
 averages of 50 updates. KMNIST is its 10,000 test images, 8,000 of which are trained on.
 
-    python benchmarks/inside.py rates DATA [--seeds 10]
-    python benchmarks/inside.py gradients DATA [--seeds 10]
+    python benchmarks/inside.py rates DATA [--seeds 10] [--figure figure-6.8.svg]
+    python benchmarks/inside.py gradients DATA [--seeds 10] [--figure figure-6.12.svg]
+
+Figures want matplotlib: pip install -e ".[figures]" -c constraints.txt
 """
 
 import argparse
@@ -18,12 +20,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 
 from attractor.continual import Learner, MetaSGDCL
-from attractor.estimates import estimate
+from attractor.estimates import estimate, t_quantile
 from attractor.models import HCN, MLP, ResMLP
 from attractor.tasks.streams import Experience, Stream, image_sets, joined, permuted
 
@@ -86,7 +89,7 @@ def learnt_rates(images: Experience, strategy: MetaSGDCL, seed: int) -> tuple[Te
     return strategy.frozen, learner.result().metrics["acc"]
 
 
-def rates(data: Path, seeds: int) -> None:
+def rates(data: Path, seeds: int, path: Path | None) -> None:
     (images,) = image_sets(datasets=["mnist"], root=data)
     sizes = [784 * 100 + 100, 100 * 100 + 100, 100 * 10 + 10]
     kinds: dict[str, Callable[[Tensor], Tensor]] = {
@@ -94,10 +97,12 @@ def rates(data: Path, seeds: int) -> None:
         "< 0.02, %": lambda r: 100 * (r < 0.02).double().mean(),
         "median, thousandths": lambda r: 1000 * r.double().median(),
     }
+    drawn = {}
     for words, make in SETTINGS.items():
         learnt = [learnt_rates(images, make(), seed) for seed in range(seeds)]
         print(f"{words}: ACC {shown([100 * acc for _, acc in learnt])}, {seeds} seeds\n")
         layers = [torch.split(found, sizes, dim=1) for found, _ in learnt]
+        drawn[words] = [torch.cat(each, dim=1) for each in zip(*layers, strict=True)]
         rows = [
             [f"{name}, {kind}"]
             + [shown([float(measure(each[place][task - 1])) for each in layers]) for task in TASKS]
@@ -105,6 +110,35 @@ def rates(data: Path, seeds: int) -> None:
             for place, name in enumerate(LAYERS)
         ]
         table(["", *(f"task {task}" for task in TASKS)], rows)
+    if path is not None:
+        draw_rates(drawn, path)
+
+
+def draw_rates(drawn: dict[str, list[Tensor]], path: Path) -> None:
+    """Of each layer and setting, the median of the rates and bands of 50, 90 and 99%."""
+    import matplotlib.pyplot as plt
+    from figures import STYLE, save
+
+    with plt.rc_context(STYLE):
+        fig, axes = plt.subplots(
+            len(LAYERS), len(drawn), sharex=True, sharey=True, figsize=(9, 6), layout="constrained"
+        )
+        for column, (words, layers) in enumerate(drawn.items()):
+            for row, (name, found) in enumerate(zip(LAYERS, layers, strict=True)):
+                ax, tasks = axes[row, column], range(1, len(found) + 1)
+                for share, opacity in ((0.99, 0.15), (0.9, 0.3), (0.5, 0.5)):
+                    low, high = (
+                        np.quantile(found.numpy(), end, axis=1)
+                        for end in (0.5 - share / 2, 0.5 + share / 2)
+                    )
+                    ax.fill_between(tasks, low, high, color="C0", alpha=opacity, linewidth=0)
+                ax.plot(tasks, found.median(1).values, color="black", linewidth=1)
+                ax.set_title(f"{name}, {words}")
+        for ax in axes[-1]:
+            ax.set_xlabel("task")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("rate")
+        save(fig, path)
 
 
 def trained(network: Callable[..., nn.Module], stream: Stream, seed: int) -> Tensor:
@@ -126,13 +160,15 @@ def trained(network: Callable[..., nn.Module], stream: Stream, seed: int) -> Ten
     return torch.stack(found).double()
 
 
-def gradients(data: Path, seeds: int) -> None:
+def gradients(data: Path, seeds: int, path: Path | None) -> None:
     stream = image_sets(datasets=["mnist", "kmnist_test"], root=data)
     curves = {
         name: torch.stack([trained(network, stream, seed) for seed in range(seeds)])
         for name, network in NETWORKS.items()
     }
     averages = {name: curve.unfold(1, WINDOW, 1).mean(-1) for name, curve in curves.items()}
+    if path is not None:
+        draw_gradients(averages, path)
     # the windows that end at these updates; the first on KMNIST alone ends at 575
     ends = (50, 250, 525, 575, 750, 1050)
     header = ["network", *(f"{end - WINDOW + 1} to {end}" for end in ends)]
@@ -157,14 +193,36 @@ def gradients(data: Path, seeds: int) -> None:
         table(header, rows)
 
 
+def draw_gradients(averages: dict[str, Tensor], path: Path) -> None:
+    """The moving averages of the loss and of the gradient of W2, with intervals over seeds."""
+    import matplotlib.pyplot as plt
+    from figures import STYLE, save
+
+    with plt.rc_context(STYLE):
+        fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+        for ax, place, what in zip(axes, (0, 2), ("loss", "mean |gradient| of W2"), strict=True):
+            for name, average in averages.items():
+                found = average[..., place]
+                half = t_quantile(len(found)) * found.std(0) / len(found) ** 0.5
+                updates = np.arange(WINDOW, WINDOW + found.shape[1])
+                (line,) = ax.plot(updates, found.mean(0), label=name)
+                low, high = found.mean(0) - half, found.mean(0) + half
+                ax.fill_between(updates, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+            ax.axvline(UPDATES, color="grey", linewidth=0.8, linestyle=":")
+            ax.set(title=f"{what}, moving average of {WINDOW}", xlabel="update", ylim=(0, None))
+        axes[1].legend()
+        save(fig, path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=["rates", "gradients"])
     parser.add_argument("data", type=Path)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--figure", type=Path, help="draw it there")
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    {"rates": rates, "gradients": gradients}[asked.what](asked.data, asked.seeds)
+    {"rates": rates, "gradients": gradients}[asked.what](asked.data, asked.seeds, asked.figure)
 
 
 if __name__ == "__main__":
