@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -20,7 +21,7 @@ from matplotlib.figure import Figure as MplFigure
 from attractor.experiments.results import curve
 from attractor.experiments.saved import Run, load_runs
 
-STYLE = {
+STYLE: Any = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,

@@ -22,6 +22,32 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 """Options with which a cell is tested, where its defaults do not suit a tiny network."""
 
+FORMS: list[tuple[str, dict[str, Any]]] = [
+    ("dntm", {"discrete": True}),
+    ("dntm", {"controller": "lstm", "nop": False}),
+    ("dntm", {"controller": "ff", "lru": False}),
+    ("eurnn", {"real": True}),
+    ("eurnn", {"capacity": 2}),
+    ("fastgrnn", {"shared": True}),
+    ("goru", {"capacity": 2}),
+    ("gru", {"reset": "after"}),
+    ("ihc_lstm", {"gate_reads_input": False}),
+    ("irc_fastgrnn", {"beta_per_unit": True}),
+    ("lstm", {"peepholes": True}),
+    ("lstm", {"proj_size": 5}),
+    ("nru", {"memory": "multiplicative"}),
+    ("nru", {"relu_heads": True, "heads_read_input": False}),
+    ("ntm", {"controller": "gru"}),
+    ("ntm", {"controller": "ff"}),
+    ("rnn", {"nonlinearity": "relu", "layer_norm": True}),
+    ("sru", {"rescale": True}),
+    ("stat_ru", {"statistics": 5, "recurrent_size": 3}),
+    ("tardis", {"estimator": "reinforce"}),
+    ("tardis", {"reset_gates": False}),
+    ("tlstm", {"output_gate": "tanh"}),
+]
+"""Other forms of cells, with what differs from those options."""
+
 
 def seeded(seed: int = 0) -> Generator:
     return torch.Generator().manual_seed(seed)

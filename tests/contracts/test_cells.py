@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 import attractor
 from attractor.cells import CELLS, LAYERS, Recurrent, compile_steps, unroll
 from contracts.cells import (
+    FORMS,
     HIDDEN_SIZE,
     INPUT_SIZE,
     NAMES,
@@ -369,3 +370,25 @@ def test_sizes_are_checked(name: str, size: Any) -> None:
 def test_unknown_option_names_the_nearest(name: str) -> None:
     with pytest.raises(attractor.InputError, match=f"known option of {CELLS[name].__name__}"):
         Recurrent(name, 3, 4, no_such_option=1)
+
+
+@pytest.mark.parametrize(("name", "options"), FORMS)
+def test_other_forms_hold_the_contract(
+    name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OPTIONS, name, OPTIONS.get(name, {}) | options)
+    test_split_sequence_gives_same_output(name)
+    test_batch_rows_are_independent(name)
+    test_packed_is_each_sequence_alone(name, bidirectional=True, enforce_sorted=False)
+    test_vmap_over_networks_and_grad(name)
+    test_gradients_reach_every_parameter_and_the_first_input(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "options"), FORMS)
+@tracing
+def test_other_forms_are_exported(
+    name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(OPTIONS, name, OPTIONS.get(name, {}) | options)
+    test_export_with_dynamic_time(name)
