@@ -95,6 +95,37 @@ def test_an_answer_that_is_not_among_the_classes_is_refused() -> None:
         task(classes=(0, 1))
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.float32])
+def test_answers_of_another_type_are_whole_numbers_all_the_same(dtype: torch.dtype) -> None:
+    some = data()._replace(y=data().y.to(dtype))
+    one = task(train=some, test=some)
+    for y in (one.samples(torch.arange(12)).y, one.test_samples.y):
+        assert y.dtype == torch.long
+        assert torch.equal(y, data().y)
+
+
+def test_answers_that_are_not_classes_from_0_on_are_refused() -> None:
+    with pytest.raises(InputError, match=r"number of a class .* 'task 0', but got torch.float32"):
+        task(test=data()._replace(y=data().y / 2))
+    signs = data()._replace(y=torch.tensor([-1, 1]).repeat(6))
+    with pytest.raises(InputError, match="classes from 0 on for the task 'task 0'.*got -1.*-100"):
+        task(train=signs, test=signs, classes=(-1, 1))
+    silent = data()._replace(y=torch.tensor([-100, 1]).repeat(6))
+    assert task(train=silent, test=silent).train.y[0] == -100
+
+
+def test_a_test_half_of_another_size_is_refused() -> None:
+    with pytest.raises(InputError, match=r"but the test half of 'task 0' has \(4,\)"):
+        Stream("two sizes", [task(test=data(features=4))])
+
+
+def test_a_look_at_some_test_samples_keeps_nothing() -> None:
+    one = task(read=lambda x: x.flip(1), keep=False)
+    assert torch.equal(one.some_test(2).x, data().x[:2].flip(1))
+    assert one.some_test(2).y.tolist() == [0, 1]
+    assert "test_samples" not in one.__dict__
+
+
 def test_a_task_of_another_size_is_refused() -> None:
     wide = Experience("wide", 1, data(features=4), data(features=4), (0, 1, 2))
     with pytest.raises(InputError, match=r"\(3,\) as in 'task 0', but 'wide' has \(4,\)"):

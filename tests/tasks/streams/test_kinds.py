@@ -124,6 +124,35 @@ def test_noise_shuffles_a_part_of_each_sample_and_spares_the_test() -> None:
         inject_noise(Stream("one", [clean]), 30)
 
 
+def test_noise_by_its_share_in_the_fingerprint() -> None:
+    stream = permuted(vectors(), vectors(), tasks=2, generator=seeded())
+    shares = (0.1, 0.104, 0.1000001, 0.3, 0.07)
+    noisy = [inject_noise(stream, share) for share in shares]
+    assert len({one.fingerprint() for one in noisy}) == len(shares)
+    names = ["10%", "10.4%", "10.00001%", "30%", "7%"]
+    assert [one.name for one in noisy] == [f"permuted, {name} noise" for name in names]
+
+
+def test_noise_is_never_lost() -> None:
+    noisy = inject_noise(permuted(vectors(), vectors(), tasks=1, generator=seeded()), 0.5)
+    with pytest.raises(InputError, match="without noise.*'permuted, 50% noise'.*of features"):
+        with_features(noisy, lambda x: x)
+    with pytest.raises(InputError, match="without noise.*'permuted, 50% noise'.*once"):
+        inject_noise(noisy, 0.1)
+
+
+def test_both_halves_are_permuted_alike() -> None:
+    for features in (8, 12):
+        other = Data(torch.zeros(5, features), vectors().y)
+        with pytest.raises(InputError, match=f"one size, but got 10 and {features}"):
+            permuted(vectors(), other, tasks=2, generator=seeded())
+
+
+def test_steps_without_an_answer_are_no_class() -> None:
+    silent = vectors()._replace(y=torch.tensor([-100, 1, 0, 1, 2], dtype=torch.int32))
+    assert permuted(silent, silent, tasks=1, generator=seeded())[0].classes == (0, 1, 2)
+
+
 def test_classes_are_split() -> None:
     stream = split_classes(vectors(), vectors(), [(3, 1), (4, 0)])
     assert stream[0].train.y.tolist() == [1, 3]

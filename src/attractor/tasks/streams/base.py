@@ -79,6 +79,11 @@ class Samples:
         )
 
     @property
+    def features(self) -> tuple[int, ...]:
+        """The size of a sample; of a sequence, that of a step."""
+        return tuple(self.x.shape[2:] if self.x.ndim == 3 else self.x.shape[1:])
+
+    @property
     def inputs(self) -> Tensor | PackedSequence:
         """What the model reads: ragged sequences are packed."""
         if self.lengths is None:
@@ -135,7 +140,7 @@ class Experience:
         task: its place in the stream, from 0; the identity that some learners are told.
         train: the training samples.
         test: the test samples.
-        classes: the answers that occur.
+        classes: the answers that occur, whole numbers from 0.
         read: turns stored rows into what the model is shown: a permutation, a rotation.
         noise: changes the training samples each time they are read, test samples never.
         keep: keep the test samples as they were read; else they are read piece by piece each time,
@@ -158,6 +163,14 @@ class Experience:
     keep: bool = True
 
     def __post_init__(self) -> None:
+        if min(self.classes, default=0) < 0:
+            raise InputError(
+                f"expected classes from 0 on for the task {self.name!r}, each the place of an "
+                f"output, but got {min(self.classes)}. Renumber them; {IGNORE} among the answers "
+                "marks those that do not count."
+            )
+        object.__setattr__(self, "train", self._numbered(self.train))
+        object.__setattr__(self, "test", self._numbered(self.test))
         for half, data in (("training", self.train), ("test", self.test)):
             if len(data.x) != len(data.y) or len(data.y) == 0:
                 raise InputError(
@@ -172,6 +185,18 @@ class Experience:
                     f"{sorted(answers - set(self.classes))[:5]}. Name all classes that occur."
                 )
 
+    def _numbered(self, data: Data) -> Data:
+        """The data with answers as losses read them."""
+        if data.y.dtype == torch.long:
+            return data
+        y = data.y.long()
+        if not torch.equal(y.to(data.y.dtype), data.y):
+            raise InputError(
+                f"expected the number of a class as each answer of the task {self.name!r}, but got "
+                f"{data.y.dtype} that are not whole. Number the classes from 0."
+            )
+        return data._replace(y=y)
+
     def samples(self, index: Tensor, generator: Generator | None = None) -> Samples:
         """Training samples by their rows; the generator draws the noise, if there is any."""
         x = self.read(self.train.x.index_select(0, index))
@@ -182,16 +207,20 @@ class Experience:
     @cached_property
     def test_samples(self) -> Samples:
         """All test samples; they are read once and kept."""
-        return self._samples(self.read(self.test.x), self.test, slice(None))
+        return self._read_test(slice(None))
+
+    def some_test(self, count: int) -> Samples:
+        """The first test samples, read for the moment: nothing is kept."""
+        return self._read_test(slice(count))
 
     def held_out(self, batch_size: int) -> Iterator[Samples]:
         """The test samples piece by piece."""
         for start in range(0, len(self.test.y), batch_size):
             some = slice(start, start + batch_size)
-            if self.keep:
-                yield self.test_samples[some]
-            else:
-                yield self._samples(self.read(self.test.x[some]), self.test, some)
+            yield self.test_samples[some] if self.keep else self._read_test(some)
+
+    def _read_test(self, some: slice) -> Samples:
+        return self._samples(self.read(self.test.x[some]), self.test, some)
 
     def _samples(self, x: Tensor, data: Data, index: Tensor | slice) -> Samples:
         y = data.y[index]
@@ -225,19 +254,21 @@ class Stream(Sequence[Experience]):
                 f"expected at least one task in the stream {self.name!r}, but got none. "
                 "Try tasks=2 or more."
             )
-        first = self.features(self.experiences[0])
+        first = self.experiences[0].samples(torch.tensor([0])).features
         for place, one in enumerate(self.experiences):
             if one.task != place:
                 raise InputError(
                     f"expected the task {one.name!r} to know its place {place} in the stream, but "
                     f"got {one.task}. Number tasks from 0 in their order."
                 )
-            if self.features(one) != first:
-                raise InputError(
-                    f"expected all tasks of a stream to have inputs of one size, {first} as in "
-                    f"{self.experiences[0].name!r}, but {one.name!r} has {self.features(one)}. "
-                    "Pad or project the inputs first."
-                )
+            halves = {"": one.samples(torch.tensor([0])), "the test half of ": one.some_test(1)}
+            for half, some in halves.items():
+                if some.features != first:
+                    raise InputError(
+                        f"expected all tasks of a stream to have inputs of one size, {first} as in "
+                        f"{self.experiences[0].name!r}, but {half}{one.name!r} has "
+                        f"{some.features}. Pad or project the inputs first."
+                    )
         shapes = {one.train.x.shape[1:] for one in self}
         if len(shapes) > 1 and any(one.train.lengths is None for one in self):
             raise InputError(
@@ -245,12 +276,6 @@ class Stream(Sequence[Experience]):
                 f"{self.name!r} has {len(shapes)} lengths and not all of its data say them. "
                 "Set Data.lengths."
             )
-
-    @staticmethod
-    def features(task: Experience) -> tuple[int, ...]:
-        """The size of a sample; of a sequence, that of a step."""
-        x = task.samples(torch.tensor([0])).x
-        return tuple(x.shape[2:] if x.ndim == 3 else x.shape[1:])
 
     @overload
     def __getitem__(self, place: int) -> Experience: ...

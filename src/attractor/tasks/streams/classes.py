@@ -118,7 +118,7 @@ def with_features(
     """The stream as a frozen network sees it: its features are computed once and kept.
 
     Args:
-        stream: what the network reads.
+        stream: what the network reads, without noise, which would be drawn once and for all.
         extractor: the network, from inputs to features.
         batch_size: samples that it reads at once.
 
@@ -132,6 +132,11 @@ def with_features(
         tensor([[ 3.],
                 [12.]])
     """
+    if any(one.noise is not None for one in stream):
+        raise InputError(
+            f"expected a stream without noise, which cannot be new each time in features that are "
+            f"kept, but got {stream.name!r}. Try inject_noise on the stream of features."
+        )
 
     def features(task: Experience, data: Data) -> Data:
         with torch.no_grad():

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attractor.errors import InputError
+from attractor.tasks.base import IGNORE
 from attractor.tasks.options import flag, whole
 from attractor.tasks.streams.base import Data, Experience, Stream, unchanged
 
@@ -87,6 +88,11 @@ def permuted(
         4.1; Kirkpatrick et al. (2017), Overcoming catastrophic forgetting, section 2.1.
     """
     whole("tasks", tasks, 1)
+    if train.x.shape[1] != test.x.shape[1]:
+        raise InputError(
+            f"expected training and test samples of one size, but got {train.x.shape[1]} and "
+            f"{test.x.shape[1]} to permute. Pad or project the inputs first."
+        )
     views: list[Callable[[Tensor], Tensor]] = [
         Permuted(torch.randperm(train.x.shape[1], generator=generator)) for _ in range(tasks)
     ]
@@ -134,7 +140,7 @@ def _seen(
     names: Sequence[str],
     name: str,
 ) -> Stream:
-    classes = tuple(torch.unique(train.y).tolist())
+    classes = tuple(c for c in torch.unique(train.y.long()).tolist() if c != IGNORE)
     tasks = [
         Experience(names[i], i, train, test, classes, read=view) for i, view in enumerate(views)
     ]
@@ -182,6 +188,12 @@ def inject_noise(stream: Stream, fraction: float) -> Stream:
     """
     if not 0 <= fraction <= 1:
         raise InputError(f"expected a fraction from 0 to 1, but got {fraction}. Try 0.1.")
+    if any(one.noise is not None for one in stream):
+        raise InputError(
+            f"expected a stream without noise, but {stream.name!r} has some, which would be lost. "
+            "Inject noise once, into the clean stream."
+        )
     noise = ShuffledPixels(fraction)
     tasks = [replace(one, noise=noise) for one in stream]
-    return replace(stream, name=f"{stream.name}, {fraction:.0%} noise", experiences=tasks)
+    percent = f"{100 * fraction:.10g}%"
+    return replace(stream, name=f"{stream.name}, {percent} noise", experiences=tasks)
