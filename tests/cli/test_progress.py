@@ -42,6 +42,13 @@ def test_a_line_has_the_last_loss(tmp_path: Path, rows: list[dict[str, object]],
     assert shown._line(config.id, row) == f"{config.label}, seed 0: {said}"
 
 
+def test_how_long_a_run_is_may_be_for_its_data_to_tell(tmp_path: Path) -> None:
+    changes = ["stream={name='split_series'}"]
+    config = load("permuted-mnist", changes)[1].runs("permuted-mnist")[0]
+    line = Watch([config], tmp_path, quiet=True)._line(config.id, {"step": 10, "loss": 0.5})
+    assert line.endswith("step 10/?, loss 0.5000")
+
+
 def test_nothing_is_said_before_the_first_loss(tmp_path: Path) -> None:
     shown, config = watch(tmp_path)
     assert shown._last_row(config.id) is None

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from attractor.errors import InputError, RunError
+from attractor.experiments import lifelong
 from attractor.experiments.config import RunConfig
+from attractor.experiments.continual_config import ContinualRun
 from attractor.experiments.folder import run_folder
 from attractor.experiments.table import load
 from attractor.experiments.train import StoppedError, train
@@ -49,6 +51,53 @@ def test_the_outcome_has_the_matrix_and_its_measures(tmp_path: Path) -> None:
     assert done["test"]["first_task_accuracy"] == pytest.approx(matrix[-1][0], abs=1e-6)
     assert done["steps"] == 3 * 6
     assert config.total == 3 * 6
+
+
+def test_the_total_is_of_the_tasks_that_there_are(tmp_path: Path) -> None:
+    options = "name='split_images', dataset='digits', size=5"
+    config = tiny(f"stream={{{options}}}", label="naive")
+    train(config, tmp_path)
+    done = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
+    assert done["steps"] == config.total == 2 * 6
+    assert tiny("stream={name='split_series'}").total is None
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    root = tmp_path / "data"
+    for name in ("news", "songs"):
+        (root / name).mkdir(parents=True)
+        for half in ("train", "test"):
+            (root / name / f"{half}.txt").write_text(f"{name} of the day, " * 9)
+    return root
+
+
+LANGUAGE = "stream={name='language', domains=['news', 'songs'], length=8}"
+GRU = "network={name='recurrent', cell='gru', hidden=[6]}"
+
+
+@pytest.mark.parametrize("label", ["ER", "GEM", "EWC", "naive"])
+def test_language_is_answered_at_each_step(texts: Path, label: str, tmp_path: Path) -> None:
+    config = tiny(LANGUAGE, GRU, label=label)
+    train(config, tmp_path, data=texts)
+    done = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
+    assert done["steps"] == config.total == 2 * 6
+    assert 0 <= done["test"]["accuracy"] <= 1
+
+
+def test_a_network_that_answers_once_is_refused_for_language(texts: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"answers at each step.* \(recurrent\), but got 'mlp'"):
+        train(tiny(LANGUAGE), tmp_path, data=texts)
+
+
+def test_large_test_samples_are_not_kept_to_see_their_size(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifelong, "Learner", lambda model, stream, *_, **__: stream)
+    config = tiny(LANGUAGE, GRU, label="naive")
+    assert isinstance(config, ContinualRun)
+    stream: Any = lifelong.build_learner(config, texts, tmp_path, lambda: False)
+    assert "test_samples" not in stream[0].__dict__
 
 
 def test_one_strategy_by_its_key() -> None:

@@ -101,7 +101,8 @@ class Watch:
         if config is None:
             return ""
         done = max(0, row["step"])
-        return f"{config.label}, seed {config.seed}: step {done}/{config.total}, {_note(row)}"
+        total = "?" if config.total is None else config.total
+        return f"{config.label}, seed {config.seed}: step {done}/{total}, {_note(row)}"
 
     def _last_row(self, key: str) -> dict[str, Any] | None:
         """The last whole line with a loss that a run has written."""

@@ -68,8 +68,8 @@ class RunConfig(Frozen):
     train: Settings
 
     @property
-    def total(self) -> int:
-        """Steps from start to end."""
+    def total(self) -> int | None:
+        """Steps from start to end; ``None`` where only the data can tell."""
         return self.train.steps
 
     @property

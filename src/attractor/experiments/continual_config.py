@@ -36,6 +36,7 @@ class StreamConfig(WithOptions):
 
     name: str
     tasks: int = Field(default=10, ge=1)
+    """For streams that can have any number of them."""
     identity: bool = False
     """Tell the task of each sample, in the test too."""
     noise: float = Field(default=0.0, ge=0, le=1)
@@ -71,8 +72,13 @@ class ContinualRun(RunConfig):
     train: ContinualTrain
 
     @property
-    def total(self) -> int:
-        return self.train.steps * self.stream.tasks
+    def total(self) -> int | None:
+        # imports torch, for which reading a file need not wait
+        from attractor.tasks.streams.table import task_count
+
+        options = {"tasks": self.stream.tasks, **self.stream.options}
+        tasks = task_count(self.stream.name, options)
+        return None if tasks is None else self.train.steps * tasks
 
 
 class ContinualVariant(Frozen):

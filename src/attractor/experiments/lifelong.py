@@ -45,11 +45,12 @@ def build_learner(
     torch.set_num_threads(config.train.threads)
     device = build_device(config.train.device)
     stream = build_stream(config.stream, data, seed=config.seed, out=out, device=device, stop=stop)
-    inputs = stream[0].test_samples[:1].x.shape[-1]
+    some = stream[0].some_test(1)
     network = build_network(
         config.network,
-        inputs,
+        some.x.shape[-1],
         stream.outputs,
+        each_step=some.y.ndim > 1,
         generator=torch.Generator().manual_seed(derived_seed(config.seed, "weights")),
     )
     return Learner(

@@ -36,6 +36,7 @@ from attractor.tasks.streams import (
     with_features,
 )
 from attractor.tasks.streams.incremental import SETTINGS
+from attractor.tasks.streams.table import task_count
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -198,9 +199,32 @@ def test_every_stream_of_the_table_that_needs_no_files_can_be_had() -> None:
             continue
         options |= {"datasets": ["digits"]} if name == "image_sets" else {"dataset": "digits"}
         stream = make(**options)
+        assert task_count(name, options) == len(stream)
         x = stream[len(stream) - 1].test_samples.x
         assert len(x)
         assert x.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "count"),
+    [
+        ("permuted_images", {"tasks": 3}, 3),
+        ("rotated_images", {"tasks": 3, "degrees": [0, 10]}, 2),
+        ("split_images", {"size": 5}, 2),
+        ("image_sets", {}, 2),
+        ("incremental_images", {}, 10),
+        ("incremental_images", {"dataset": "cub200"}, 10),
+        ("incremental_images", {"dataset": "cifar10", "first": 2, "size": 4}, 2),
+        ("incremental_images", {"part": "first"}, 1),
+        ("language", {"domains": ["ptb"]}, 1),
+        ("series_sets", {}, 3),
+        ("split_series", {}, None),
+    ],
+)
+def test_tasks_are_counted_without_data(
+    name: str, options: dict[str, Any], count: int | None
+) -> None:
+    assert task_count(name, options) == count
 
 
 def test_settings_can_be_chosen_without_the_test_set() -> None:

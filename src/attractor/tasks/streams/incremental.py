@@ -134,17 +134,29 @@ def incremental_images(
     References:
         Kuo (2021), thesis, sections 6.1.5 and 6.2.5; Rebuffi et al. (2017), iCaRL (the order).
     """
+    groups = class_groups(dataset, part, first, size)
+    setting = SETTINGS[dataset]
+    options = {"batches": batches} if dataset == "cifar10" else {}
+    train = Data(*setting.load("train", root, **options))
+    test = Data(*setting.load("test", root))
+    name = f"incremental {dataset}" if part == "rest" else f"first classes of {dataset}"
+    stream = split_classes(train, test, groups, relabel=relabel, name=name)
+    return replace(stream, experiences=[replace(one, read=setting.scale) for one in stream])
+
+
+def class_groups(
+    dataset: str, part: Part, first: int | None, size: int | None
+) -> list[tuple[int, ...]]:
+    """The classes of each task of `incremental_images`.
+
+    Example:
+        >>> class_groups("cifar10", "rest", None, None)
+        [(4, 5), (6, 7), (8, 9)]
+    """
     one_of("dataset", dataset, SETTINGS)
     one_of("part", part, get_args(Part))
     setting = SETTINGS[dataset]
     count = whole("first", setting.first if first is None else first, 0)
-    options = {"batches": batches} if dataset == "cifar10" else {}
-    train = Data(*setting.load("train", root, **options))
-    test = Data(*setting.load("test", root))
     if part == "first":
-        groups = [tuple(setting.order[:count])]
-    else:
-        groups = in_groups(setting.order[count:], setting.size if size is None else size)
-    name = f"incremental {dataset}" if part == "rest" else f"first classes of {dataset}"
-    stream = split_classes(train, test, groups, relabel=relabel, name=name)
-    return replace(stream, experiences=[replace(one, read=setting.scale) for one in stream])
+        return [tuple(setting.order[:count])]
+    return in_groups(setting.order[count:], setting.size if size is None else size)

@@ -1,8 +1,11 @@
 """The table of streams: the only place where a stream is registered."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from attractor.tasks.streams.base import Stream
+from attractor.tasks.streams.classes import in_groups
 from attractor.tasks.streams.images import (
     image_sets,
     permuted_images,
@@ -10,7 +13,7 @@ from attractor.tasks.streams.images import (
     rotated_images,
     split_images,
 )
-from attractor.tasks.streams.incremental import incremental_images
+from attractor.tasks.streams.incremental import class_groups, incremental_images
 from attractor.tasks.streams.language import language
 from attractor.tasks.streams.series import series_sets, split_series
 
@@ -25,3 +28,29 @@ STREAMS: dict[str, Callable[..., Stream]] = {
     "split_images": split_images,
     "split_series": split_series,
 }
+
+
+def task_count(name: str, options: Mapping[str, Any]) -> int | None:
+    """How many tasks a stream has, without its data; ``None`` where only they can tell.
+
+    Args:
+        name: a key of `STREAMS`.
+        options: those that are not the stream's defaults; those that it does not take are ignored.
+
+    Example:
+        >>> task_count("split_images", {"size": 5}), task_count("permuted_images", {"tasks": 3})
+        (2, 3)
+    """
+    known = inspect.signature(STREAMS[name]).parameters
+    given = {key: options.get(key, known[key].default) for key in known}
+    match name:
+        case "permuted_images" | "permuted_sequences":
+            return int(given["tasks"])
+        case "split_images":
+            return len(in_groups(range(10), given["size"]))
+        case "incremental_images":
+            return len(class_groups(*(given[key] for key in ("dataset", "part", "first", "size"))))
+        case "split_series":
+            return None
+    (listed,) = known.keys() & {"datasets", "degrees", "domains"}
+    return len(given[listed])
