@@ -15,7 +15,6 @@ from attractor.experiments.learned_config import MetaConfig
 from attractor.experiments.learning import Learning
 from attractor.experiments.work import DivergedError, Row
 from attractor.meta import MetaTrainer, PESTrainer, Problem
-from attractor.meta.settings import bounds
 from attractor.optimisers import Rule
 
 Factory = Callable[[Iterable[Any]], Optimizer]
@@ -80,7 +79,7 @@ class MetaTraining(Preparation):
         self, rule: Rule, problems: Sequence[Problem], config: MetaConfig, generator: Generator
     ) -> None:
         self.rule = rule
-        steps = config.steps if isinstance(config.steps, int) else bounds(config.steps)
+        steps = config.steps if isinstance(config.steps, int) else (*config.steps,)
         shared: dict[str, Any] = {"unroll": config.unroll, "lr": config.lr, "steps": steps}
         self.trainer: MetaTrainer | PESTrainer
         if config.method == "pes":
@@ -95,7 +94,7 @@ class MetaTraining(Preparation):
                 **shared,
             )
         else:
-            longest = max(bounds(steps))
+            longest = max(steps) if isinstance(steps, tuple) else steps
             rounds = -(-config.learners // config.together)
             self.planned = rounds * -(-longest // config.unroll)
             self.trainer = MetaTrainer(
@@ -119,9 +118,7 @@ class MetaTraining(Preparation):
             progress = self.trainer.advance()
         except RunError as error:
             raise DivergedError(str(error).rstrip("."), "Nothing was tested.") from error
-        found = {"loss": progress.loss, "last": progress.last}
-        # learners that were given up have no loss
-        return [{"split": "meta", **found}] if all(map(math.isfinite, found.values())) else []
+        return [{"split": "meta", "loss": progress.loss, "last": progress.last}]
 
     def optimiser(self) -> Factory:
         return self.rule
