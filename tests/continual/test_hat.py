@@ -1,12 +1,14 @@
 """HAT against its equations, and its promise that what is used is not changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.optim import SGD
+from torch.optim import SGD, Adam
 
 from attractor import InputError
 from attractor.continual import HAT, Learner, Masked, Wire, cross_entropy
@@ -62,8 +64,9 @@ def test_a_unit_that_nobody_uses_can_be_changed_without_harm(name: str) -> None:
     # the factors by which gradients are multiplied, as seen from a gradient of ones
     for parameter in model.model.parameters():
         parameter.grad = torch.ones_like(parameter)
-    for wire in model.wires:
-        strategy._spare(wire)
+    for weights, free in strategy._freedom():
+        assert weights.grad is not None
+        weights.grad *= free
     with torch.no_grad():
         for part, parameter in model.model.named_parameters():
             if not part.startswith("last") and part not in ("layers.2.weight", "layers.2.bias"):
@@ -196,3 +199,30 @@ def test_a_network_of_ones_own_can_say_how_it_is_wired() -> None:
     learner = Learner(body, told, strategy, iterations=3)
     learner.step()
     assert [len(e) for e in strategy.model.embedding(0)] == [6]
+
+
+@pytest.mark.parametrize(
+    "optimiser",
+    [
+        partial(SGD, lr=0.05, momentum=0.9),
+        partial(SGD, lr=0.05, weight_decay=0.1),
+        partial(Adam, lr=0.01),
+    ],
+)
+def test_used_weights_stay_whatever_the_optimiser_remembers(optimiser: Any) -> None:
+    strategy = HAT(protect_head=True)
+    learner = Learner(mlp(), told, strategy, optimiser=optimiser, iterations=10)
+    while learner.task == 0:
+        learner.step()
+    strategy.used = [torch.ones_like(used) for used in strategy.used]
+    before = [layer.weight.detach().clone() for layer in linear(learner.model)]
+    learner.step()
+    for layer, weight in zip(linear(learner.model), before, strict=True):
+        assert torch.equal(layer.weight, weight)
+    strategy.used = [torch.zeros_like(used) for used in strategy.used]
+    learner.step()
+    assert not torch.equal(next(linear(learner.model)).weight, before[0])
+
+
+def linear(model: nn.Module) -> Iterator[nn.Linear]:
+    return (one for one in model.modules() if isinstance(one, nn.Linear))

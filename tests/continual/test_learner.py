@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,6 @@ from attractor.continual import (
     ER,
     EWC,
     GEM,
-    HAT,
     Freeze,
     Learner,
     MetaSGDCL,
@@ -23,11 +23,12 @@ from attractor.continual import (
     combine,
     train,
 )
-from attractor.models import HCN, MLP, MultiHead, ResNet, SequenceClassifier
+from attractor.models import HCN, MLP, MultiHead, ResNet, SequenceClassifier, SequenceTagger
 from attractor.tasks.streams import (
     Data,
     Experience,
     Stream,
+    own_heads,
     permuted_sequences,
     split_classes,
     split_images,
@@ -87,6 +88,13 @@ def test_the_optimiser_lives_through_all_tasks() -> None:
     assert all(int(state["step"]) == 10 for state in learner.optimiser.state.values())
 
 
+def test_stable_does_not_raise_a_rate_that_is_lower_still() -> None:
+    learner = Learner(mlp(), digits(), Stable(), optimiser=partial(SGD, lr=1e-5), iterations=2)
+    while not learner.done:
+        learner.step()
+        assert learner.optimiser.param_groups[0]["lr"] == 1e-5
+
+
 def test_stable_decays_the_rate_and_stops_at_the_least() -> None:
     learner = Learner(mlp(), digits(), Stable(0.5, least=0.03), optimiser=partial(SGD, lr=0.1))
     rates = []
@@ -131,37 +139,6 @@ def test_freeze_needs_a_name_that_is_there() -> None:
         Learner(mlp(), digits(), Freeze(["first"]))
 
 
-def test_combined_strategies_do_what_each_does() -> None:
-    er, ewc = ER(size=20, replay=5), EWC(50.0, samples=50)
-    ends = {}
-    for name, strategy in {"er": er, "both": combine(er, ewc, Stable(0.5))}.items():
-        learner = Learner(mlp(), digits(), strategy, optimiser=partial(SGD, lr=0.02), iterations=20)
-        while not learner.done:
-            learner.step()
-        ends[name] = learner
-    assert ends["both"].optimiser.param_groups[0]["lr"] == pytest.approx(0.005)
-    assert len(ewc.anchors) == 1
-    assert not torch.equal(parameters(ends["er"].model), parameters(ends["both"].model))
-
-
-def test_a_combined_learner_goes_on_bit_by_bit() -> None:
-    def learner() -> Learner:
-        strategy = combine(ER(size=20, replay=5), EWC(samples=50), Freeze(), Stable(0.9))
-        return Learner(HCN([64, 8, 8, 10], generator=seeded()), digits(), strategy, iterations=10)
-
-    one, other = learner(), learner()
-    for _ in range(13):
-        one.step()
-    other.load_state_dict(one.state_dict())
-    while not one.done:
-        assert torch.equal(one.step(), other.step())
-
-
-def test_two_strategies_cannot_both_make_the_step() -> None:
-    with pytest.raises(InputError, match="at most one.*HAT and MetaSGDCL"):
-        combine(HAT(), MetaSGDCL())
-
-
 def test_a_label_outside_the_head_is_refused_before_anything_is_lost() -> None:
     model = MLP([64, 8, 9], generator=seeded())
     before = parameters(model)
@@ -177,7 +154,7 @@ def test_another_input_size_is_refused() -> None:
 
 def test_time_first_networks_are_told_how_to_be_made() -> None:
     stream = permuted_sequences(tasks=2, generator=seeded())
-    model = SequenceClassifier("gru", 2, 6, 10)
+    model = SequenceClassifier("gru", 1, 6, 10)
     with pytest.raises(InputError, match="batch_first=True"):
         Learner(model, stream)
 
@@ -196,18 +173,83 @@ def test_the_state_of_another_stream_is_refused_and_nothing_is_lost() -> None:
     learner = Learner(mlp(), digits(3), iterations=5)
     learner.step()
     before = parameters(learner.model)
-    with pytest.raises(InputError, match="'permuted digits', but it is of another one"):
+    with pytest.raises(InputError, match="with the stream permuted digits.*but it is of one with"):
         learner.load_state_dict(other.state_dict())
     assert torch.equal(parameters(learner.model), before)
     assert learner.update == 1
 
 
-def test_the_state_of_another_strategy_is_refused() -> None:
-    one = Learner(mlp(), digits(2), ER(), iterations=5)
-    one.step()
-    other = Learner(mlp(), digits(2), iterations=5)
-    with pytest.raises(InputError, match="expected no state for Naive, but got memory"):
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"strategy": None}, r"strategy Naive\(\), but it is of one with ER\("),
+        ({"strategy": ER("ring")}, "strategy ER"),
+        ({"strategy": ER(balanced=True)}, "strategy ER"),
+        ({"strategy": combine(ER(), Stable())}, "strategy combine"),
+        ({"batch_size": 4}, "batch_size 4"),
+        ({"iterations": 1}, "iterations 1"),
+        ({"optimiser": Adam}, "optimiser Adam"),
+        ({"model": mlp(9, 8)}, "same model, but: size mismatch"),
+        ({"model": mlp(8)}, "same model, but: size mismatch"),
+    ],
+)
+def test_the_state_of_another_learner_is_refused_and_nothing_is_lost(
+    options: dict[str, Any], what: str
+) -> None:
+    def made(**changes: Any) -> Learner:
+        given: dict[str, Any] = {"model": mlp(), "strategy": ER(), "iterations": 5} | changes
+        return Learner(given.pop("model"), digits(2), given.pop("strategy"), **given)
+
+    one = made()
+    for _ in range(7):
+        one.step()
+    other = made(**options)
+    before = parameters(other.model)
+    with pytest.raises(InputError, match=what):
         other.load_state_dict(one.state_dict())
+    assert torch.equal(parameters(other.model), before)
+    assert other.task == other.update == 0
+    other.step()
+
+
+def test_dropout_goes_on_bit_by_bit_whatever_else_draws() -> None:
+    def learner() -> Learner:
+        model = MLP([64, 8, 8, 10], dropout=0.5, generator=seeded())
+        return Learner(model, digits(), iterations=5)
+
+    one, other = learner(), learner()
+    here = torch.get_rng_state()
+    for _ in range(3):
+        one.step()
+    assert torch.equal(torch.get_rng_state(), here)
+    other.load_state_dict(one.state_dict())
+    while not one.done:
+        assert torch.equal(one.step(), other.step())
+        torch.rand(1)
+
+
+def test_a_task_without_a_head_is_refused() -> None:
+    stream = replace(split_images(dataset="digits", size=2, relabel=True), identity=True)
+    classes = [task.classes for task in own_heads(stream)]
+    with pytest.raises(InputError, match=r"a head for the classes \[0, 1\] of the task"):
+        Learner(MultiHead(mlp(), classes), stream)
+
+
+def test_models_that_answer_otherwise_are_refused() -> None:
+    x, y = torch.randn(6, 4, 2), torch.tensor([0, 1, 2, 0, 1, 2])
+    each = Data(x, y[:, None].repeat(1, 4))
+    for data, model in (
+        (Data(x, y), SequenceTagger("gru", 2, 5, 3, batch_first=True)),
+        (each, SequenceClassifier("gru", 2, 5, 3, batch_first=True)),
+        (Data(x, y), SequenceClassifier("gru", 2, 5, 3)),
+    ):
+        stream = Stream("odd", [Experience("odd", 0, data, data, (0, 1, 2))])
+        with pytest.raises(InputError, match="answers of shape.*batch_first=True"):
+            Learner(model, stream)
+    ragged = Data(x, y, torch.tensor([4, 3, 2, 4, 4, 1]))
+    stream = Stream("ragged", [Experience("ragged", 0, ragged, ragged, (0, 1, 2))])
+    with pytest.raises(InputError, match="but it says: 'PackedSequence'"):
+        Learner(MLP([8, 5, 3]), stream)
 
 
 @pytest.mark.parametrize("options", [{"batch_size": 0}, {"epochs": 0}, {"iterations": 0}])

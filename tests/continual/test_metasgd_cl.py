@@ -114,7 +114,7 @@ def test_rates_stay_between_zero_and_kappa_and_are_frozen_with_their_task() -> N
             kept.append(strategy.frozen[-1].clone())
     assert torch.equal(strategy.frozen, torch.stack(kept))
     assert float(kept[0].std()) > 1e-4  # something was learnt
-    assert strategy.rates.shape == (4, len(kept[0]))
+    assert strategy.rates.shape == (3, len(kept[0]))
 
 
 def test_rates_that_are_not_learnt_stay_as_they_begin() -> None:

@@ -7,8 +7,9 @@ import torch.nn.functional as F
 from attractor import InputError
 from attractor.continual import AGEM, ER, Joint, Learner, cross_entropy
 from attractor.continual.agem import project
+from attractor.continual.episodes import Kind
 from attractor.continual.flat import Flat
-from attractor.tasks.streams import Samples
+from attractor.tasks.streams import Samples, own_heads
 from continual.helpers import batch, digits, mlp, parameters, seeded
 
 
@@ -98,12 +99,21 @@ def test_er_does_not_slow_down_with_the_memory() -> None:
     assert memory.nbytes == taken
 
 
-def test_a_ring_smaller_than_the_stream_is_refused_before_anything_is_lost() -> None:
+@pytest.mark.parametrize("memory", ["ring", "reservoir", "classes"])
+def test_a_memory_smaller_than_the_stream_is_refused_before_anything_is_lost(memory: Kind) -> None:
     model = mlp()
     before = parameters(model)
     with pytest.raises(InputError, match="each of the 3 tasks, but got 2"):
-        Learner(model, digits(), ER("ring", 2))
+        Learner(model, digits(), ER(memory, 2))
     assert torch.equal(parameters(model), before)
+
+
+def test_agem_has_places_for_the_classes_of_each_task_only() -> None:
+    stream = own_heads(digits())
+    strategy = AGEM(2)
+    strategy.start(mlp(), stream, generator=seeded())
+    assert stream.outputs == 30
+    assert strategy.memory.store.capacity == 3 * 10 * 2
 
 
 def test_unknown_memories_are_refused() -> None:
@@ -196,3 +206,20 @@ def test_joint_learns_from_all_data_of_all_tasks_so_far() -> None:
         assert shown[-1].task.tolist() == [2] * 10 + [0] * 10 + [1] * 10
         rows |= {x.numpy().tobytes() for x in shown[-1].x[10:20]}
     assert len(rows) > 300  # no memory limits it
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_joint_averages_each_task_on_its_own_or_all_together(balanced: bool) -> None:
+    strategy, stream, model = Joint(balanced=balanced), digits(), mlp()
+    strategy.start(model, stream, generator=seeded())
+    shown: list[Samples] = []
+
+    def note(model: torch.nn.Module, samples: Samples) -> torch.Tensor:
+        shown.append(samples)
+        return cross_entropy(model, samples)
+
+    loss = strategy.loss(model, batch(stream[2]), note)
+    plain = Samples(shown[0].x, shown[0].y, shown[0].task)
+    new, *old = (cross_entropy(model, plain[10 * i : 10 * i + 10]) for i in range(3))
+    expected = new + sum(old) / 2 if balanced else (new + sum(old)) / 3
+    torch.testing.assert_close(loss, expected)

@@ -1,12 +1,13 @@
 """Averaged gradient episodic memory."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
-from attractor.continual.base import Loss, Strategy, cross_entropy
+from attractor.continual.base import Loss, Strategy, cross_entropy, plain
 from attractor.continual.episodes import rows, samples
 from attractor.memory import Slots
 from attractor.tasks.options import whole
@@ -24,7 +25,8 @@ class AGEM(Strategy):
         \quad \text{if } g^\top g_{ref} < 0, \text{ else } g
 
     Args:
-        per_class: samples kept of each class of each task, the newest.
+        per_class: samples kept of each class of each task, the newest; of each task, if a sample
+            has an answer at every step.
         reference_batch: memories that give :math:`g_{ref}`, drawn at each update from those of all
             finished tasks.
 
@@ -48,14 +50,20 @@ class AGEM(Strategy):
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self._parameters = list(model.parameters())
         self.generator = generator
-        self.classes = stream.outputs
-        self.memory = Slots(self.per_class, len(stream) * self.classes, newest=True)
+        each_class = stream[0].train.y.ndim == 1
+        counts = [len(task.classes) if each_class else 1 for task in stream]
+        self._ends = [0, *accumulate(counts)]
+        self._groups = torch.arange(len(stream))[:, None].repeat(1, stream.outputs)
+        if each_class:
+            for task, first, end in zip(stream, self._ends, self._ends[1:], strict=False):
+                self._groups[task.task, list(task.classes)] = torch.arange(first, end)
+        self.memory = Slots(self.per_class, self._ends[-1], newest=True)
         self._pending: list[Samples] = []
         self._finish(0)
         return model
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        self._base = base
+        self._base = plain(base)
         self._pending.append(batch)
         if len(self._pending) == PENDING:
             self._remember()
@@ -77,7 +85,7 @@ class AGEM(Strategy):
         if self._pending:
             batch = joined(self._pending)
             answer = batch.y if batch.y.ndim == 1 else torch.zeros_like(batch.task)
-            self.memory.add(rows(batch), batch.task * self.classes + answer)
+            self.memory.add(rows(batch), self._groups[batch.task.cpu(), answer.cpu()])
             self._pending = []
 
     def end_task(self, model: nn.Module, task: Experience) -> None:
@@ -87,7 +95,7 @@ class AGEM(Strategy):
     def _finish(self, tasks: int) -> None:
         """Find the memories of the finished tasks."""
         self.tasks = tasks
-        sizes = torch.tensor(self.memory.sizes(range(tasks * self.classes)), dtype=torch.long)
+        sizes = torch.tensor(self.memory.sizes(range(self._ends[tasks])), dtype=torch.long)
         group, place = (torch.arange(self.per_class) < sizes[:, None]).nonzero(as_tuple=True)
         self._places = group * self.per_class + place
 

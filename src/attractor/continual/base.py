@@ -1,5 +1,6 @@
 """The contract of a strategy: what it may do, and when."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -86,6 +87,23 @@ class Strategy:
     reference: ClassVar[str]
     """Key of the paper in ``references.bib``."""
 
+    wraps_model: ClassVar[bool] = False
+    """Whether `start` gives another model than it gets."""
+
+    adds_samples: ClassVar[bool] = False
+    """Whether its loss is on more samples than those of the batch."""
+
+    sets_rate: ClassVar[bool] = False
+    """Whether it changes the rate of the optimiser."""
+
+    own_rates: ClassVar[bool] = False
+    """Whether it steps at rates of its own, whatever the optimiser's."""
+
+    def __repr__(self) -> str:
+        names = inspect.signature(type(self)).parameters
+        options = ", ".join(f"{name}={vars(self).get(name)!r}" for name in names)
+        return f"{type(self).__name__}({options})"
+
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         """Before the first task: make memories, and wrap the model if need be."""
         return model
@@ -123,31 +141,40 @@ class Strategy:
 
 
 class Combined(Strategy):
-    """Several strategies at once; each loss is the base of the one before it.
+    """Several strategies at once.
+
+    A strategy that wraps the model starts before the others, and one that adds samples gives its
+    loss to the others as the loss on the batch, in whatever order they are named. Gradients are
+    changed in the order of the names.
 
     Args:
-        strategies: in the order in which they change gradients.
+        strategies: at most one of a kind.
 
     Example:
         >>> from attractor.continual import ER, Stable, combine
-        >>> both = combine(ER(), Stable())
-        >>> [type(one).__name__ for one in both.strategies]
-        ['ER', 'Stable']
+        >>> combine(Stable(0.9), ER("ring", 250))  # doctest: +ELLIPSIS
+        combine(Stable(gamma=0.9, least=5e-05), ER(memory='ring', size=250, ...))
     """
 
     def __init__(self, strategies: Sequence[Strategy]) -> None:
         self.strategies = list(strategies)
         steps = [one for one in strategies if type(one).step is not Strategy.step]
-        if len(steps) > 1:
-            names = " and ".join(type(one).__name__ for one in steps)
-            raise InputError(
-                f"expected at most one strategy that makes the step itself, but got {names}. "
-                "Leave one of them out."
+        _at_most_one("makes the step itself", steps)
+        adding = [one for one in strategies if one.adds_samples]
+        _at_most_one("adds samples", adding)
+        if any(one.own_rates for one in strategies):
+            _at_most_one(
+                "sets rates", [one for one in strategies if one.own_rates or one.sets_rate]
             )
         self._steps = steps[0].step if steps else super().step
+        others = [one for one in strategies if not one.adds_samples]
+        self._inside_out = [*adding, *reversed(others)]
+
+    def __repr__(self) -> str:
+        return f"combine({', '.join(map(repr, self.strategies))})"
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
-        for one in self.strategies:
+        for one in sorted(self.strategies, key=lambda one: not one.wraps_model):
             model = one.start(model, stream, generator=generator)
         return model
 
@@ -158,8 +185,8 @@ class Combined(Strategy):
             one.start_task(model, task, optimiser, updates)
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        for one in reversed(self.strategies):
-            base = _on(one, base)
+        for one in self._inside_out:
+            base = _Loss(one, base)
         return base(model, batch)
 
     def after_backward(self, model: nn.Module) -> None:
@@ -181,8 +208,32 @@ class Combined(Strategy):
             one.load_state_dict(state[str(place)])
 
 
-def _on(strategy: Strategy, base: Loss) -> Loss:
-    return lambda model, batch: strategy.loss(model, batch, base)
+def _at_most_one(what: str, strategies: Sequence[Strategy]) -> None:
+    if len(strategies) > 1:
+        names = " and ".join(type(one).__name__ for one in strategies)
+        raise InputError(
+            f"expected at most one strategy that {what}, but got {names}. Leave one of them out."
+        )
+
+
+class _Loss:
+    """The loss of a strategy, as that on which another one builds."""
+
+    def __init__(self, strategy: Strategy, base: Loss) -> None:
+        self.strategy, self.base = strategy, base
+
+    def __call__(self, model: nn.Module, batch: Samples) -> Tensor:
+        return self.strategy.loss(model, batch, self.base)
+
+
+def plain(base: Loss) -> Loss:
+    """The loss on samples alone, below the losses of all strategies.
+
+    For samples other than those of the batch: a strategy's loss counts, remembers and replays.
+    """
+    while isinstance(base, _Loss):
+        base = base.base
+    return base
 
 
 def combine(*strategies: Strategy) -> Strategy:

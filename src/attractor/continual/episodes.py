@@ -4,6 +4,7 @@ from typing import Any, Literal, get_args
 
 from torch import Generator
 
+from attractor.errors import InputError
 from attractor.memory import Reservoir, Rows, Slots, hard_storage, ring_buffer
 from attractor.tasks.options import one_of, whole
 from attractor.tasks.streams import Samples
@@ -46,6 +47,11 @@ class Episodes:
         elif kind == "ring":
             self.memory = ring_buffer(size, tasks)
         else:
+            if size < tasks:
+                raise InputError(
+                    f"expected a memory with room for a sample of each of the {tasks} tasks, but "
+                    f"got {size}. Try {10 * tasks}."
+                )
             self.memory = Reservoir(size, balanced=kind == "classes", generator=generator)
 
     def add(self, batch: Samples, task: int) -> None:

@@ -49,6 +49,7 @@ class ER(Strategy):
     """
 
     reference = "chaudhry2019tiny"
+    adds_samples = True
 
     def __init__(
         self,

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor, nn
 
-from attractor.continual.base import Loss, Strategy, answer, cross_entropy
+from attractor.continual.base import Loss, Strategy, answer, asked, cross_entropy, plain
 from attractor.continual.gradients import GroupGradients
 from attractor.errors import InputError
+from attractor.tasks import IGNORE
 from attractor.tasks.options import whole
 from attractor.tasks.streams import Experience, Samples, Stream
 
@@ -83,7 +84,7 @@ class EWC(Strategy):
         return model
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        self._base = base
+        self._base = plain(base)
         return base(model, batch)
 
     def after_backward(self, model: nn.Module) -> None:
@@ -107,14 +108,15 @@ class EWC(Strategy):
         """
         device = self.gradients.flat.parameters[0].device
         chosen = torch.randperm(len(task.train.y), generator=self.generator)[: self.samples]
+        training = model.training
         model.eval()
         total = torch.zeros_like(self.gradients.flat.values())
         for index in torch.split(chosen, PIECE):
-            batch = task.samples(index).map(lambda t: t.to(device))
+            batch = task.samples(index, self.generator).map(lambda t: t.to(device))
             if self.sampled:
                 batch = self._relabelled(model, batch)
             total += self.gradients.squares(batch, self._base) * len(batch)
-        model.train()
+        model.train(training)
         return total / len(chosen)
 
     @torch.no_grad()
@@ -122,6 +124,7 @@ class EWC(Strategy):
         chances = answer(model, batch).softmax(-1).cpu()
         drawn = torch.multinomial(chances.flatten(0, -2), 1, generator=self.generator)
         y = drawn.view(batch.y.shape).to(batch.y.device)
+        y = torch.where(asked(batch) == IGNORE, IGNORE, y)
         return Samples(batch.x, y, batch.task, batch.lengths)
 
     def penalty(self) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 from torch import Generator, nn
 
 from attractor.continual.base import Strategy
+from attractor.continual.masks import Masked
 from attractor.errors import InputError
 from attractor.tasks.options import whole
 from attractor.tasks.streams import Experience, Stream
@@ -40,8 +41,9 @@ class Freeze(Strategy):
         self.keep, self.after = keep, whole("after", after, 1)
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
-        self.model, self.frozen = model, False
-        names = [name for name, _ in model.named_parameters()]
+        # the network itself, not the masks over it
+        self.model, self.frozen = model.model if isinstance(model, Masked) else model, False
+        names = [name for name, _ in self.model.named_parameters()]
         keep = self.keep if self.keep is not None else [names[0].rpartition(".")[0]]
         self.rest = [name for name in names if not name.startswith(tuple(keep))]
         if len(self.rest) == len(names):

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
-from attractor.continual.base import Loss, Strategy, cross_entropy
+from attractor.continual.base import Loss, Strategy, cross_entropy, plain
 from attractor.continual.episodes import Episodes, OfTasks
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.rows import Rows
@@ -64,7 +64,7 @@ class GEM(Strategy):
         return model
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        self._task, self._base = int(batch.task[0]), base
+        self._task, self._base = int(batch.task[0]), plain(base)
         self.episodes.add(batch, self._task)
         return base(model, batch)
 

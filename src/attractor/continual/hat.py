@@ -1,11 +1,11 @@
 """Hard attention to the task."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.optim import Optimizer
+from torch.optim import SGD, Optimizer
 
 from attractor.continual.base import Loss, Strategy, cross_entropy
 from attractor.continual.masks import Masked, Wire
@@ -30,7 +30,9 @@ class HAT(Strategy):
         a^{<t+1} = \max(a^{<t}, a^t)
 
     Within an epoch :math:`s` grows from :math:`1/s_{max}` to :math:`s_{max}`, and the gradients of
-    the embeddings are made up for it. The learner must be told the task, in the test too.
+    the embeddings are made up for it. The learner must be told the task, in the test too. With an
+    optimiser that remembers gradients (momentum, Adam) or decays weights, it is the change of a
+    weight that is scaled instead of its gradient, since what is remembered would move it still.
 
     Args:
         strength: :math:`\lambda`, how dear new units are.
@@ -43,7 +45,8 @@ class HAT(Strategy):
         >>> HAT(0.75).sharpness
         400.0
 
-    Departs from the paper: nothing. The thesis widens the networks to 400 or 500 units for it.
+    Departs from the paper: nothing for plain SGD, which it has. The thesis widens the networks to
+    400 or 500 units for it.
 
     References:
         Serrà et al. (2018), Overcoming catastrophic forgetting with hard attention to the task,
@@ -51,6 +54,7 @@ class HAT(Strategy):
     """
 
     reference = "serra2018overcoming"
+    wraps_model = True
 
     def __init__(
         self,
@@ -78,7 +82,7 @@ class HAT(Strategy):
             generator=generator,
         )
         self.used = [torch.zeros_like(mask) for mask in self.model.masks(0, 1.0)]
-        self.task, self.count, self.epoch = 0, 0, 1
+        self.task, self.count, self.epoch, self.scales_changes = 0, 0, 1, False
         return self.model
 
     def start_task(
@@ -86,6 +90,7 @@ class HAT(Strategy):
     ) -> None:
         self.task, self.count = task.task, 0
         self.epoch, self._samples = updates, len(task.train.y)
+        self.scales_changes = not _is_plain(optimiser)
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
         if self.count == 0:
@@ -105,27 +110,37 @@ class HAT(Strategy):
             assert e.grad is not None
             steep = torch.cosh((s * e).clamp(-STEEPEST, STEEPEST)) + 1
             e.grad *= self.sharpness / s * steep / (torch.cosh(e) + 1)
+        if not self.scales_changes:
+            for parameter, free in self._freedom():
+                if parameter.grad is not None:
+                    parameter.grad *= free
+
+    def _freedom(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Weights and biases that earlier tasks use, and how far later ones may change them."""
         for wire in self.model.wires:
-            self._spare(wire)
+            layer = self.model.layer(wire.layer)
+            if wire.feeds:
+                out = torch.stack([self.used[mask] for mask in wire.feeds]).amax(0)
+                if layer.bias is not None:
+                    yield layer.bias, 1 - out
+            elif self.protect_head:
+                out = torch.ones_like(layer.weight[:, 0])
+            else:
+                continue
+            every = torch.ones_like(layer.weight[0])
+            reads = every if wire.reads is None else self.used[wire.reads]
+            yield layer.weight, 1 - torch.minimum(out[:, None], reads)
 
-    def _spare(self, wire: Wire) -> None:
-        layer = self.model.layer(wire.layer)
-        if layer.weight.grad is None or not (wire.feeds or self.protect_head):
-            return
-        if wire.feeds:
-            out = torch.stack([self.used[mask] for mask in wire.feeds]).amax(0)
-            if layer.bias is not None and layer.bias.grad is not None:
-                layer.bias.grad *= 1 - out
-        else:
-            out = torch.ones_like(layer.weight[:, 0])
-        reads = torch.ones_like(layer.weight[0]) if wire.reads is None else self.used[wire.reads]
-        layer.weight.grad *= 1 - torch.minimum(out[:, None], reads)
-
+    @torch.no_grad()
     def step(self, model: nn.Module, optimiser: Optimizer) -> None:
-        optimiser.step()
-        with torch.no_grad():
-            for e in self.model.embedding(self.task):
-                e.clamp_(-REACH, REACH)
+        limits = list(self._freedom()) if self.scales_changes else []
+        before = [parameter.clone() for parameter, _ in limits]
+        with torch.enable_grad():
+            optimiser.step()
+        for (parameter, free), old in zip(limits, before, strict=True):
+            parameter.copy_(torch.lerp(old, parameter, free))
+        for e in self.model.embedding(self.task):
+            e.clamp_(-REACH, REACH)
 
     @torch.no_grad()
     def end_task(self, model: nn.Module, task: Experience) -> None:
@@ -133,8 +148,22 @@ class HAT(Strategy):
         self.used = [torch.maximum(old, new) for old, new in zip(self.used, masks, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        return {"used": self.used, "task": self.task, "count": self.count, "epoch": self.epoch}
+        return {
+            "used": self.used,
+            "task": self.task,
+            "count": self.count,
+            "epoch": self.epoch,
+            "scales_changes": self.scales_changes,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.used = [used.clone() for used in state["used"]]
         self.task, self.count, self.epoch = state["task"], state["count"], state["epoch"]
+        self.scales_changes = state["scales_changes"]
+
+
+def _is_plain(optimiser: Optimizer) -> bool:
+    """Whether a step depends on nothing but the gradient."""
+    return type(optimiser) is SGD and not any(
+        group["momentum"] or group["weight_decay"] for group in optimiser.param_groups
+    )

@@ -6,17 +6,23 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.continual.base import Loss, Strategy, cross_entropy
+from attractor.continual.gradients import weighted
+from attractor.continual.rows import shares
 from attractor.tasks.streams import Samples, Stream, joined
 
 
 class Joint(Strategy):
-    r"""Learn each task together with all data of the earlier ones, the upper bound.
+    r"""Learn each task together with all data of the earlier ones: what replay could reach.
 
     .. math::
-        L = \frac{1}{|B^*|} \sum_{i \in B^*} \ell_i, \qquad
-        B^* = B_V \cup B_1 \cup \dots \cup B_{V-1}, \quad B_u \subset \mathcal{D}_u
+        L = L_V + \frac{1}{V-1} \sum_{u=1}^{V-1} L_u \quad \text{on } B_u \subset \mathcal{D}_u
 
-    With each batch come as many samples of each earlier task, from all of its training data.
+    With each batch come as many samples of each earlier task, from all of its training data. It is
+    `ER` with a memory that keeps everything.
+
+    Args:
+        balanced: average each task's loss on its own, so that the new task keeps its rate however
+            many tasks there are; else take one mean over all samples.
 
     Example:
         >>> Joint().reference
@@ -31,6 +37,10 @@ class Joint(Strategy):
     """
 
     reference = "caruana1997multitask"
+    adds_samples = True
+
+    def __init__(self, *, balanced: bool = True) -> None:
+        self.balanced = balanced
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self.stream, self.generator = stream, generator
@@ -38,11 +48,17 @@ class Joint(Strategy):
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
         parts = [batch]
-        for task in self.stream.experiences[: int(batch.task[0])]:
+        past = self.stream.experiences[: int(batch.task[0])]
+        for task in past:
             rows = torch.randint(len(task.train.y), (len(batch),), generator=self.generator)
             old = task.samples(rows, self.generator)
             parts.append(old.map(lambda t: t.to(batch.x.device)))
-        return base(model, joined(parts))
+        both = joined(parts)
+        if self.balanced and past:
+            each = shares([len(part) for part in parts])
+            each[len(batch) :] /= len(past)
+            both = weighted(both, each)
+        return base(model, both)
 
     def state_dict(self) -> dict[str, Any]:
         return {"generator": self.generator.get_state()}

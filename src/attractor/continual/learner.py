@@ -13,6 +13,7 @@ from attractor.continual.naive import Naive
 from attractor.continual.result import Moment, Result, accuracies
 from attractor.continual.saving import join, split
 from attractor.errors import InputError
+from attractor.models import MultiHead
 from attractor.tasks.options import whole
 from attractor.tasks.streams import Batches, Experience, Samples, Stream
 
@@ -39,8 +40,8 @@ class Learner:
         batch_size: samples in a batch.
         epochs: how often the data of a task are gone through.
         iterations: updates of each task instead of epochs.
-        seed: decides the batches and all that the strategy draws; also of torch's default
-            generator, from which dropout draws.
+        seed: decides the batches, all that the strategy draws, and dropout. On the CPU torch's
+            default generator, from which dropout draws, is left as it was.
         evaluate_every: updates between points of the learning curve; ``None`` measures only at the
             end of each task.
         loss: on samples; the strategy builds on it.
@@ -81,7 +82,7 @@ class Learner:
         self.strategy = strategy if strategy is not None else Naive()
         self._generator = torch.Generator().manual_seed(seed)
         draws = torch.randint(2**62, (), generator=self._generator)
-        torch.manual_seed(seed)
+        self._random = torch.Generator().manual_seed(seed).get_state()
         self.model = self.strategy.start(
             model, stream, generator=torch.Generator().manual_seed(int(draws))
         )
@@ -108,6 +109,15 @@ class Learner:
 
     def step(self) -> Tensor:
         """Make one update, and all that comes before and after a task; the loss on the batch."""
+        outside = torch.get_rng_state()
+        torch.set_rng_state(self._random)
+        try:
+            return self._step()
+        finally:
+            self._random = torch.get_rng_state()
+            torch.set_rng_state(outside)
+
+    def _step(self) -> Tensor:
         task = self.stream[self.task]
         if self._batches is None:
             self.strategy.start_task(self.model, task, self.optimiser, self.updates)
@@ -136,12 +146,12 @@ class Learner:
     def state_dict(self) -> dict[str, Any]:
         """All that changes, as tensors, plain values, and dictionaries and lists of them."""
         state = {
-            "stream": self.stream.fingerprint(),
+            "made": self._made(),
             "task": self.task,
             "update": self.update,
             "batches": None if self._batches is None else self._batches.state_dict(),
             "generator": self._generator.get_state(),
-            "random": torch.get_rng_state(),
+            "random": self._random,
             "matrix": self.matrix,
             "curve": [[one.task, one.update, *one.accuracies] for one in self.curve],
             "model": dict(self.model.state_dict()),
@@ -153,12 +163,37 @@ class Learner:
         return copies
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where a learner with the same arguments was."""
-        if state["stream"] != self.stream.fingerprint():
+        """Go on where a learner with the same arguments was; if that fails, nothing has changed."""
+        made = self._made()
+        for what, theirs in state["made"].items():
+            if theirs != made[what]:
+                raise InputError(
+                    f"expected the state of a learner with the {what} {made[what]}, but it is of "
+                    f"one with {theirs}. Make the learner with the arguments that it had."
+                )
+        before = self.state_dict()
+        try:
+            self._load(state)
+        except (KeyError, RuntimeError, ValueError) as error:
+            self._load(before)
+            reason = str(error).strip().splitlines()[-1].strip().rstrip(".")
             raise InputError(
-                f"expected the state of a learner of the stream {self.stream.name!r}, but it is of "
-                "another one. Make the stream with the options and the seed that it had."
-            )
+                f"expected the state of a learner of the same model, but: {reason}. Make the "
+                "learner with the arguments that it had."
+            ) from error
+
+    def _made(self) -> dict[str, Any]:
+        """What a learner must have in common with the one whose state it takes over."""
+        return {
+            "stream": f"{self.stream.name} ({self.stream.fingerprint()})",
+            "strategy": repr(self.strategy),
+            "optimiser": type(self.optimiser).__name__,
+            "batch_size": self.batch_size,
+            "epochs": self.epochs,
+            "iterations": self.iterations,
+        }
+
+    def _load(self, state: dict[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self.strategy.load_state_dict(state["strategy"])
         _unpack(self.optimiser, state["optimiser"])
@@ -171,7 +206,7 @@ class Learner:
             self._batches = self._new_batches(self.stream[self.task])
             self._batches.load_state_dict(state["batches"])
             self._until = self.updates
-        torch.set_rng_state(state["random"])
+        self._random = state["random"].clone()
 
     def _new_batches(self, task: Experience) -> Batches:
         device = next(self.model.parameters()).device
@@ -229,20 +264,40 @@ def check(model: nn.Module, stream: Stream) -> None:
     training = model.training
     model.eval()
     with torch.inference_mode():
-        outputs = _answer(model, some.map(lambda t: t.to(device)), stream).shape[-1]
+        answers = _answer(model, some.map(lambda t: t.to(device)), stream)
     model.train(training)
-    if outputs < stream.outputs:
+    if answers.shape[:-1] != some.y.shape:
+        raise InputError(
+            f"expected a model with answers of shape {tuple(some.y.shape)} and a score for each "
+            f"class, to inputs of shape {tuple(some.x.shape)}, but they have the shape "
+            f"{tuple(answers.shape)}. Samples come first; recurrent networks need "
+            "batch_first=True, and a SequenceTagger answers at each step."
+        )
+    if answers.shape[-1] < stream.outputs:
         raise InputError(
             f"expected a model with an output for each of the {stream.outputs} classes of the "
-            f"stream {stream.name!r}, but it has {outputs}. Widen its last layer, or relabel the "
-            "classes of each task."
+            f"stream {stream.name!r}, but it has {answers.shape[-1]}. Widen its last layer, or "
+            "relabel the classes of each task."
         )
+    for module in model.modules():
+        if isinstance(module, MultiHead):
+            _check_heads(module, stream)
+
+
+def _check_heads(model: MultiHead, stream: Stream) -> None:
+    for task in stream:
+        if model.hidden[task.task, list(task.classes)].any():
+            raise InputError(
+                f"expected a head for the classes {list(task.classes)} of the task {task.name!r}, "
+                "but the MultiHead of that task has others. Make it with "
+                "[task.classes for task in stream] of this stream, or the stream with own_heads."
+            )
 
 
 def _answer(model: nn.Module, some: Samples, stream: Stream) -> Tensor:
     try:
         return answer(model, some)
-    except (RuntimeError, ValueError) as error:
+    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(
             f"expected a model that takes inputs of shape {tuple(some.x.shape)} from the stream "
             f"{stream.name!r}, but it says: {error}. Samples come first; recurrent networks need "

@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.optim import Adam, Optimizer
 
-from attractor.continual.base import Loss, Strategy, cross_entropy
+from attractor.continual.base import Loss, Strategy, cross_entropy, plain
 from attractor.continual.episodes import Episodes, OfTasks
 from attractor.continual.gradients import GroupGradients
 from attractor.errors import InputError
@@ -53,6 +53,7 @@ class MetaSGDCL(Strategy):
     """
 
     reference = "kuo2021learning"
+    own_rates = True
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class MetaSGDCL(Strategy):
         self.episodes = Episodes(self.memory, self.size, len(stream), generator=generator)
         self.gradients = GroupGradients(model)
         theta = self.gradients.flat.values()
-        self.frozen = theta.new_zeros(0, len(theta))
+        self.tasks, self.frozen = len(stream), theta.new_zeros(0, len(theta))
         self._begin(torch.full_like(theta, self.initial))
         return model
 
@@ -94,18 +95,18 @@ class MetaSGDCL(Strategy):
 
     @property
     def rates(self) -> Tensor:
-        """The rates of all tasks so far: the last are those being learnt, the others are frozen.
+        """The rates of all tasks so far, frozen but for those of the task being learnt.
 
         Shape:
             ``(tasks, parameters)``.
         """
-        return torch.cat([self.frozen, self._rate()[None]])
+        return torch.cat([self.frozen, self._rate()[None]])[: self.tasks]
 
     def _rate(self) -> Tensor:
         return self.b.detach().clamp(0, self.kappa)  # (6.7)
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        self._batch, self._base = batch, base
+        self._batch, self._base = batch, plain(base)
         return base(model, batch)
 
     def step(self, model: nn.Module, optimiser: Optimizer) -> None:

@@ -19,7 +19,7 @@ class Stable(Strategy):
 
     Args:
         gamma: by how much the rate falls with each task.
-        least: the rate below which it does not fall.
+        least: the rate below which it does not fall, unless it begins there.
 
     Example:
         >>> Stable(0.8).gamma
@@ -33,6 +33,7 @@ class Stable(Strategy):
     """
 
     reference = "mirzadeh2020understanding"
+    sets_rate = True
 
     def __init__(self, gamma: float = 0.8, *, least: float = 5e-5) -> None:
         if not 0 < gamma <= 1:
@@ -44,4 +45,4 @@ class Stable(Strategy):
     ) -> None:
         for group in optimiser.param_groups:
             rate = group.setdefault("first_lr", group["lr"])
-            group["lr"] = max(rate * self.gamma**task.task, self.least)
+            group["lr"] = max(rate * self.gamma**task.task, min(rate, self.least))

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 
 class MultiHead(nn.Module):
@@ -18,7 +19,8 @@ class MultiHead(nn.Module):
         classes: the classes of each task, as ``[task.classes for task in stream]`` has them.
 
     Shape:
-        x as the body takes it, task ``(batch,)``; y ``(batch, outputs)``.
+        x as the body takes it, task ``(batch,)``; y ``(batch, outputs)``, or ``(batch, time,
+        outputs)`` for an answer at each step, packed if x is.
 
     Example:
         >>> from attractor.models import MLP
@@ -44,6 +46,14 @@ class MultiHead(nn.Module):
         self.register_buffer("hidden", hidden, persistent=False)
         self.hidden: Tensor
 
-    def forward(self, x: Any, task: Tensor) -> Tensor:
-        y: Tensor = self.body(x)
-        return y.masked_fill(self.hidden[task], -torch.inf)
+    def forward(self, x: Any, task: Tensor) -> Any:
+        y = self.body(x)
+        if isinstance(y, PackedSequence):
+            padded, lengths = pad_packed_sequence(y, batch_first=True)
+            answers = self._answers(padded, task)
+            return pack_padded_sequence(answers, lengths, batch_first=True, enforce_sorted=False)
+        return self._answers(y, task)
+
+    def _answers(self, y: Tensor, task: Tensor) -> Tensor:
+        hidden = self.hidden[task]
+        return y.masked_fill(hidden if y.ndim == 2 else hidden[:, None], -torch.inf)
