@@ -90,6 +90,22 @@ def test_lstm_of_the_published_size() -> None:
     check(rule, rules.lstm_optimiser, weights.coordinatewise(rule, weights.lstm_layer))
 
 
+def test_a_narrow_lstm_steps_by_the_output_of_its_last_unit() -> None:
+    rule = LSTMOptimiser(hidden_size=4, narrow=True, generator=seeded())
+    assert rule.head is None
+    first, last = rule.stack.cells
+    assert [float(cell.bias[0].detach()) for cell in (first, last)] == [-1.0, -1.0]
+    g, theta = normal(STEPS, 1, COORDINATES).float(), torch.zeros(1, COORDINATES)
+    state = rule.init(theta)
+    below, above = first.initial_state(COORDINATES), last.initial_state(COORDINATES)
+    for gradient in g:
+        step, state = rule.update(gradient, state, theta)
+        h, below = first(preprocess(gradient)[0], below)
+        h, above = last(h, above)
+        torch.testing.assert_close(step, 0.1 * h.T)
+        assert 0 < float(step.detach().abs().max()) < 0.1
+
+
 def test_ihc_lstm() -> None:
     rule = random(IHCLSTMOptimiser(hidden_size=4))
     check(rule, rules.ihc_lstm_optimiser, weights.coordinatewise(rule.inner, weights.ihc_layer))

@@ -10,6 +10,7 @@ from attractor.experiments.kinds import read
 EXPERIMENTS: dict[str, str] = {
     "copy-quick": "copy-quick.toml",
     "decaynet-figure-4": "decaynet-figure-4.toml",
+    "decaynet-figure-4-quick": "decaynet-figure-4-quick.toml",
     "demo": "demo.toml",
     "demo-continual": "demo-continual.toml",
     "demo-optimisers": "demo-optimisers.toml",
@@ -20,6 +21,7 @@ EXPERIMENTS: dict[str, str] = {
     "irc-figure-3-quick": "irc-figure-3-quick.toml",
     "irc-figure-3-small": "irc-figure-3-small.toml",
     "m2sgd-table-5.1": "m2sgd-table-5.1.toml",
+    "m2sgd-table-5.1-quick": "m2sgd-table-5.1-quick.toml",
     "m2sgd-table-5.2": "m2sgd-table-5.2.toml",
     "m2sgd-table-5.2-quick": "m2sgd-table-5.2-quick.toml",
     "mtl2l-scenario-1": "mtl2l-scenario-1.toml",

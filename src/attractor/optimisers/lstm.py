@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
+from attractor.cells import LSTMCell
+from attractor.cells.base import positive
+from attractor.errors import InputError
 from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import CellStack, silent
 from attractor.optimisers.rule import Rule, State
@@ -24,6 +27,8 @@ class LSTMOptimiser(Rule):
         hidden_size: units of each layer.
         layers: how many.
         scale: of the output.
+        narrow: the last layer has one unit, whose output is the step, and no linear layer follows;
+            the input gates of an LSTM start at a bias of -1. No step is then larger than `scale`.
         p: gradients below :math:`e^{-p}` count as small; see `preprocess`.
         generator: draws the initial weights; ``None`` means torch's default generator.
         options: go to the cell.
@@ -40,8 +45,8 @@ class LSTMOptimiser(Rule):
 
     Departs from the paper: the linear layer starts at zero. With the random start of nn.Linear the
     first learners are pushed all one way, and in 100 meta-updates the rule then learns to do
-    nothing. The released script of the thesis has a second layer of one
-    unit and no linear layer; the equations and the original paper have 20 and one.
+    nothing. The released script of the thesis has a second layer of one unit and no linear layer
+    (``narrow``); the equations and the original paper have 20 and one.
 
     References:
         Andrychowicz et al. (2016), Learning to learn by gradient descent by gradient descent,
@@ -58,14 +63,33 @@ class LSTMOptimiser(Rule):
         hidden_size: int = 20,
         layers: int = 2,
         scale: float = 0.1,
+        narrow: bool = False,
         p: float = 10.0,
         generator: Generator | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
         self.scale, self.p = scale, p
-        self.stack = CellStack(cell, 2, hidden_size, layers=layers, generator=generator, **options)
-        self.head = silent(hidden_size, 1)
+        for name in ("device", "dtype"):
+            if name in options:
+                raise InputError(
+                    f"expected options of the cell, but got {name}, which is the whole rule's. Try "
+                    f"LSTMOptimiser(...).to({options[name]!r})."
+                )
+        units = [hidden_size] * positive(type(self), "layers", layers)
+        if narrow:
+            units[-1] = 1
+        try:
+            self.stack = CellStack(cell, 2, units, generator=generator, **options)
+        except TypeError as error:
+            raise InputError(
+                f"expected options that the optimiser lstm takes, or its cell {cell}, but got "
+                f"{options}: {error}. See docs/optimisers.md."
+            ) from error
+        self.head = None if narrow else silent(hidden_size, 1)
+        for one in self.stack.cells if narrow else ():
+            if isinstance(one, LSTMCell) and one.bias is not None:
+                nn.init.constant_(one.bias[: one.hidden_size], -1.0)
 
     def init(self, params: Tensor) -> State:
         return State(self.stack.start(params))
@@ -80,4 +104,5 @@ class LSTMOptimiser(Rule):
         where: slice = slice(None),
     ) -> tuple[Tensor, State]:
         h, each = self.stack(preprocess(grads, self.p), state.each)
-        return self.scale * self.head(h).squeeze(-1), State(each)
+        step = h if self.head is None else self.head(h)
+        return self.scale * step.squeeze(-1), State(each)

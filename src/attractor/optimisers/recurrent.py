@@ -1,6 +1,7 @@
 """A stack of cells whose batch is the coordinates of a network: what recurrent rules share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, TypeGuard
 
 import torch
@@ -19,8 +20,8 @@ class CellStack(nn.Module):
     Args:
         cell: a key of ``CELLS`` or a `Cell` class.
         input_size: features of a coordinate.
-        hidden_size: units of each cell.
-        layers: how many cells.
+        hidden_size: units of each cell, or of one cell after the other.
+        layers: how many cells, if all have as many units.
         generator: draws the initial weights.
         options: go to the cells.
 
@@ -40,7 +41,7 @@ class CellStack(nn.Module):
         self,
         cell: str | Callable[..., Cell[Any, Any]],
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         *,
         layers: int = 2,
         generator: Generator | None = None,
@@ -50,9 +51,11 @@ class CellStack(nn.Module):
         if isinstance(cell, str) and cell not in CELLS:
             raise unknown("cell", cell, CELLS)
         made: Callable[..., Cell[Any, Any]] = CELLS[cell] if isinstance(cell, str) else cell
-        sizes = [input_size] + [hidden_size] * (positive(type(self), "layers", layers) - 1)
+        if isinstance(hidden_size, int):
+            hidden_size = [hidden_size] * positive(type(self), "layers", layers)
         self.cells = nn.ModuleList(
-            made(size, hidden_size, generator=generator, **options) for size in sizes
+            made(reads, units, generator=generator, **options)
+            for reads, units in pairwise([input_size, *hidden_size])
         )
 
     def start(self, params: Tensor) -> Any:
