@@ -9,6 +9,9 @@ from attractor import InputError
 from attractor.continual import EWC, Learner
 from attractor.continual.ewc import Anchor, merged
 from attractor.continual.flat import Flat
+from attractor.models import SequenceTagger
+from attractor.tasks import IGNORE
+from attractor.tasks.streams import Data, Experience, Stream
 from continual.helpers import batch, digits, mlp, seeded
 
 
@@ -45,6 +48,24 @@ def test_sampled_labels_give_the_expectation_under_the_model() -> None:
             total += chances[row, label] * Flat(model).gradient() ** 2
     # other samples of the same task: the same to a few percent in total
     assert float(found.sum()) == pytest.approx(float(total.sum() / 60), rel=0.1)
+
+
+def test_sampled_labels_leave_out_what_is_not_asked() -> None:
+    x, y = torch.randn(10, 6, 2, generator=seeded()), torch.full((10, 6), IGNORE)
+    y[:, -1] = 1
+    data = Data(x, y, torch.full((10,), 6))
+    stream = Stream("tags", [Experience("tags", 0, data, data, (0, 1, 2))])
+    model = SequenceTagger("gru", 2, 5, 3, batch_first=True, generator=seeded())
+    strategy = EWC(sampled=True)
+    strategy.start(model, stream, generator=seeded())
+    new = strategy._relabelled(model, stream[0].samples(torch.arange(10)))
+    assert torch.equal(new.y == IGNORE, y == IGNORE)
+
+
+def test_the_fisher_leaves_the_mode_of_the_model() -> None:
+    model = mlp().eval()
+    started(EWC(samples=20), model).fisher(model, digits()[0])
+    assert not model.training
 
 
 def penalty(theta: Tensor, anchors: list[Anchor], strength: float) -> Tensor:

@@ -5,9 +5,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
 from attractor import InputError
-from attractor.models import HCN, MLP, MultiHead, ResMLP
+from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceTagger
 
 Floats = NDArray[np.float64]
 
@@ -115,3 +116,18 @@ def test_heads_answer_for_their_task_alone() -> None:
         assert answers.isfinite().nonzero().flatten().tolist() == classes
         assert torch.equal(answers[classes], body(x)[row, classes])
     assert "hidden" not in model.state_dict()
+
+
+def test_heads_answer_at_each_step_of_packed_sequences() -> None:
+    body = SequenceTagger("gru", 2, 5, 4, batch_first=True)
+    model = MultiHead(body, [(0, 1), (2, 3)])
+    sequences = [torch.randn(n, 2) for n in (2, 4, 3)]
+    task = torch.tensor([1, 0, 1])
+    packed = model(pack_sequence(sequences, enforce_sorted=False), task)
+    for x, one, answers in zip(sequences, task, unpack_sequence(packed), strict=True):
+        alone = model(x[None], one[None])[0]
+        torch.testing.assert_close(answers, alone)
+        assert answers.isfinite().all(0).nonzero().flatten().tolist() == [
+            2 * int(one),
+            2 * int(one) + 1,
+        ]

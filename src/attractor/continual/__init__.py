@@ -14,6 +14,7 @@ from attractor.continual.gradients import GroupGradients as GroupGradients
 from attractor.continual.hat import HAT as HAT
 from attractor.continual.joint import Joint as Joint
 from attractor.continual.learner import Learner as Learner
+from attractor.continual.learner import check as check
 from attractor.continual.learner import train as train
 from attractor.continual.masks import Masked as Masked
 from attractor.continual.masks import Wire as Wire

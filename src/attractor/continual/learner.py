@@ -253,7 +253,18 @@ def train(
 
 
 def check(model: nn.Module, stream: Stream) -> None:
-    """Refuse a model that cannot learn a stream, before anything is lost."""
+    """Refuse a model that cannot learn a stream, before anything is lost.
+
+    Args:
+        model: what a strategy's `start` gave.
+        stream: the tasks.
+
+    Example:
+        >>> from attractor.models import MLP
+        >>> from attractor.tasks.streams import permuted_images
+        >>> g = torch.Generator().manual_seed(0)
+        >>> check(MLP([64, 32, 10]), permuted_images(dataset="digits", tasks=2, generator=g))
+    """
     if getattr(type(model), "needs_task", False) and not stream.identity:
         raise InputError(
             f"expected a stream that tells the task, which {type(model).__name__} needs to know, "
