@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from attractor.errors import InputError
-from attractor.experiments.config import VERSION, changed, read_toml, validated
+from attractor.experiments.changes import changed
+from attractor.experiments.config import VERSION, read_toml, validated
 from attractor.experiments.kinds import SequenceExperiment, SequenceRun, read
 from attractor.experiments.table import EXPERIMENTS, load
 from experiments.helpers import TINY, tiny
@@ -58,6 +59,44 @@ def test_a_model_can_train_differently() -> None:
     experiment = validated(SequenceExperiment, content, "file")
     rates = [run.model_dump()["train"]["lr"] for run in experiment.runs("x")]
     assert rates[:2] == [0.5, 0.01]
+
+
+def with_own_rate(folder: Path) -> Path:
+    path = folder / "own.toml"
+    path.write_text(TINY.read_text() + "train.lr = 0.5\n")  # of the last model
+    return path
+
+
+def test_a_change_wins_over_what_a_model_says_and_its_label_tells(tmp_path: Path) -> None:
+    name, experiment = load(str(with_own_rate(tmp_path)), ["train.lr=0.25", "seeds=[0]"])
+    runs = {run.label: run.model_dump()["train"]["lr"] for run in experiment.runs(name)}
+    assert runs == {"GRU": 0.25, "LSTM (train.lr=0.25)": 0.25}
+    assert [run.label for run in experiment.runs(name, ["LSTM"])] == ["LSTM (train.lr=0.25)"]
+    name, experiment = load(str(with_own_rate(tmp_path)), ["train.lr=0.5", "seeds=[0]"])
+    assert [run.label for run in experiment.runs(name)] == ["GRU", "LSTM"]
+
+
+@pytest.mark.parametrize(
+    ("change", "budget"),
+    [
+        ("train.steps=3", "changed"),
+        ("stream.tasks=3", "changed"),
+        ("train.batch_size=3", "changed"),
+        ("train.steps=100", "full"),
+        ("train.lr=0.5", "full"),
+        ("train.device=cpu", "full"),
+        ("seeds=[0]", "full"),
+        ("strategy=er", "full"),
+        ("budget=quick", "quick"),
+    ],
+)
+def test_another_length_is_another_budget(change: str, budget: str) -> None:
+    name, experiment = load("permuted-mnist", [change])
+    assert {run.budget for run in experiment.runs(name)} == {budget}
+
+
+def test_a_quick_budget_stays_one() -> None:
+    assert tiny("train.steps=3").budget == "quick"
 
 
 @pytest.mark.parametrize(

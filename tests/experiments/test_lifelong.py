@@ -107,6 +107,63 @@ def test_one_strategy_by_its_key() -> None:
     assert {run.label for run in experiment.runs(name)} == {"agem"}
 
 
+def chosen(*changes: str, name: str = "permuted-mnist") -> ContinualRun:
+    """The one run that is left of an experiment."""
+    _, experiment = load(name, [*changes, "seeds=[0]"])
+    (run,) = experiment.runs(name)
+    assert isinstance(run, ContinualRun)
+    return run
+
+
+def test_a_change_wins_over_what_a_variant_says() -> None:
+    hat = chosen("strategy=hat", "network.hidden=[20, 20]", "stream.identity=false")
+    assert (hat.network.hidden, hat.stream.identity) == ([20, 20], False)
+    slower = tiny("train.lr=0.5", label="naive, slower")
+    assert slower.model_dump()["train"]["lr"] == 0.5
+    assert slower.label == "naive, slower (train.lr=0.5)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "label", "options"),
+    [
+        (["strategy=er"], "ER", {}),
+        (["strategy.name=er"], "ER", {}),
+        (["strategy={name='er'}"], "ER", {}),
+        (["strategy=er", "strategy.balanced=true"], "ER, balanced", {"balanced": True}),
+        (["strategy.balanced=true", "strategy=er"], "ER, balanced", {"balanced": True}),
+        (["strategy=er", "strategy.size=9"], "ER", {"size": 9}),
+        (["strategy=er", "train.lr=0.1"], "ER, lr 0.1", {}),
+        (["strategy=ewc"], "EWC, strength 1", {"strength": 1.0}),
+        (["strategy=ewc", "strategy.strength=10.0"], "EWC", {"strength": 10.0}),
+        (
+            ["strategy=ewc", "strategy.strength=5.0"],
+            "EWC, strength 1 (strategy.strength=5.0)",
+            {"strength": 5.0},
+        ),
+        (["strategy=hat"], "HAT, 400 wide, lr 0.05", {}),
+        (["strategy=hat", "train.lr=0.01"], "HAT, 400 wide", {}),
+        (["strategy=agem", "strategy.size=9"], "agem", {"size": 9}),
+    ],
+)
+def test_the_variant_that_is_nearest_to_what_is_asked(
+    changes: list[str], label: str, options: dict[str, Any]
+) -> None:
+    run = chosen(*changes)
+    assert run.label == label
+    assert run.strategy.options == options
+
+
+def test_an_option_without_a_name_is_of_all_strategies() -> None:
+    name, experiment = load(str(TINY), ["strategy.size=3"])
+    assert {run.model_dump()["strategy"]["size"] for run in experiment.runs(name)} == {3}
+
+
+def test_a_chosen_variant_is_the_run_that_the_whole_experiment_has() -> None:
+    name, experiment = load("permuted-mnist")
+    ids = {run.id for run in experiment.runs(name)}
+    assert chosen("strategy=er", "strategy.balanced=true", "train.lr=0.02").id in ids
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -124,6 +124,11 @@ def test_a_full_and_finished_experiment_has_no_warning(tmp_path: Path, write_run
     assert '<ul class="notice"' not in build(load_runs([tmp_path]))
 
 
+def test_runs_of_another_length_are_said_to_be(tmp_path: Path, write_run: Any) -> None:
+    write_run(tmp_path, config={"budget": "changed"})
+    assert "Changed budget: these runs are longer or shorter" in build(load_runs([tmp_path]))
+
+
 def test_a_run_that_has_only_begun_makes_a_page(tmp_path: Path, write_run: Any) -> None:
     folder = write_run(tmp_path, status="unfinished")
     (folder / "metrics.jsonl").unlink()

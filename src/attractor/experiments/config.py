@@ -1,6 +1,5 @@
 """Typed, frozen configuration of experiments and runs, read from TOML: what all kinds share."""
 
-import copy
 import hashlib
 import json
 import re
@@ -13,9 +12,13 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from attractor.errors import InputError, unknown
+from attractor.experiments.changes import merged, overruled
 
 VERSION = 1
 """The newest form of configuration file that this release reads."""
+
+Budget = Literal["quick", "full", "changed"]
+"""Much shorter than published, as published, or as published but for what ``--set`` changed."""
 
 
 class Frozen(BaseModel):
@@ -62,7 +65,7 @@ class RunConfig(Frozen):
     experiment: str
     title: str
     description: str = ""
-    budget: Literal["quick", "full"]
+    budget: Budget
     label: str
     seed: int = Field(ge=0)
     train: Settings
@@ -95,8 +98,10 @@ class ExperimentConfig(Frozen):
     kind: str
     title: str
     description: str = ""
-    budget: Literal["quick", "full"]
+    budget: Budget
     seeds: list[int] = Field(min_length=1)
+    changes: dict[str, Any] = Field(default_factory=dict)
+    """What ``--set`` lays over the tables of every variant, whatever it says itself."""
 
     def variants(self) -> dict[str, dict[str, Any]]:
         """By label, the settings of each variant but for its names and seed."""
@@ -115,11 +120,17 @@ class ExperimentConfig(Frozen):
                 raise unknown("model of this experiment", label, variants)
         names = {"experiment": name, **self.model_dump(include={*_NAMES})}
         return [
-            validated(self.run, {**names, "label": label, "seed": seed, **settings}, label)
+            validated(self.run, {**names, "seed": seed, **self._changed(label, settings)}, label)
             for seed in self.seeds
             for label, settings in variants.items()
             if label in chosen
         ]
+
+    def _changed(self, label: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """A variant as ``--set`` makes it; its label may name what is no longer so."""
+        said = [f"{key}={value}" for key, value in overruled(settings, self.changes).items()]
+        told = f"{label} ({', '.join(said)})" if said else label
+        return {"label": told, **merged(settings, self.changes)}
 
 
 _NAMES = ("kind", "title", "description", "budget")
@@ -134,20 +145,6 @@ def labelled(variants: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, dict[s
             f"expected each model to have its own label, but got {labels}. Rename one."
         )
     return dict(found)
-
-
-def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """A table with another laid over it, table by table.
-
-    Example:
-        >>> merged({"train": {"lr": 1, "steps": 5}}, {"train": {"lr": 2}})
-        {'train': {'lr': 2, 'steps': 5}}
-    """
-    result = dict(base)
-    for key, value in changes.items():
-        both = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if both else value
-    return result
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -171,43 +168,6 @@ def read_toml(path: Path) -> dict[str, Any]:
             "Try a newer attractor: pip install --upgrade attractor."
         )
     return content
-
-
-def changed(content: dict[str, Any], changes: Iterable[str]) -> dict[str, Any]:
-    """Apply ``a.b=value`` changes; one to ``model`` applies to every model of the list.
-
-    Example:
-        >>> changed({"train": {"steps": 5}}, ["train.steps=7", "train.device=cuda"])
-        {'train': {'steps': 7, 'device': 'cuda'}}
-    """
-    content = copy.deepcopy(content)
-    for change in changes:
-        key, equals, text = change.partition("=")
-        parts = key.strip().split(".")
-        if not equals or not all(parts):
-            raise InputError(
-                f"expected a change as a.b=value, but got {change!r}. Try train.steps=100."
-            )
-        tables = [content]
-        for part in parts[:-1]:
-            inner = [table.setdefault(part, {}) for table in tables]
-            tables = [t for item in inner for t in (item if isinstance(item, list) else [item])]
-            if not all(isinstance(table, dict) for table in tables):
-                raise InputError(
-                    f"expected {part!r} in the change {change!r} to be a table, but it is a value. "
-                    "Try fewer dots."
-                )
-        for table in tables:
-            table[parts[-1]] = _value(text.strip())
-    return content
-
-
-def _value(text: str) -> Any:
-    """A TOML value, or the text itself, so that strings need no quotes on the command line."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
 
 
 M = TypeVar("M", bound=BaseModel)

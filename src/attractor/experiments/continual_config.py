@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from attractor.experiments.changes import flat, merged, overruled
 from attractor.experiments.config import (
     ExperimentConfig,
     Frozen,
@@ -12,7 +13,6 @@ from attractor.experiments.config import (
     Settings,
     WithOptions,
     labelled,
-    merged,
 )
 
 
@@ -100,22 +100,31 @@ class ContinualExperiment(ExperimentConfig):
     stream: dict[str, Any]
     network: dict[str, Any]
     train: dict[str, Any]
-    strategy: str | None = None
-    """By its key: the first variant that has it, or it alone, as with ``--set strategy=er``."""
+    strategy: dict[str, Any] = Field(default_factory=dict)
     variant: list[ContinualVariant] = Field(min_length=1)
 
     def variants(self) -> dict[str, dict[str, Any]]:
+        """All, or with ``--set strategy=er`` the one with this name that has most of the changes.
+
+        Of several such it is the first; if no variant has the name, the strategy goes alone.
+        """
         base = {
             "stream": self.stream,
             "network": self.network,
-            "strategy": {"name": "naive"},
+            "strategy": {"name": "naive", **self.strategy},
             "train": self.train,
         }
-        if self.strategy is None:
-            return labelled(
-                (one.label, merged(base, one.model_dump(exclude={"label"}))) for one in self.variant
-            )
-        for one in self.variant:
-            if one.strategy.get("name") == self.strategy:
-                return {one.label: merged(base, one.model_dump(exclude={"label"}))}
-        return {self.strategy: merged(base, {"strategy": {"name": self.strategy}})}
+        own = {one.label: one.model_dump(exclude={"label"}) for one in self.variant}
+        each = labelled((one.label, merged(base, own[one.label])) for one in self.variant)
+        name = self.changes.get("strategy", {}).get("name")
+        if name is None:
+            return each
+        named = [label for label in each if own[label]["strategy"].get("name") == name]
+        best = max(named, key=lambda label: _agreement(own[label], self.changes), default=None)
+        return {name: base} if best is None else {best: each[best]}
+
+
+def _agreement(own: dict[str, Any], changes: dict[str, Any]) -> int:
+    """How many changes are what a variant says, less those that it contradicts."""
+    both = flat(own).keys() & flat(changes).keys()
+    return len(both) - 2 * len(overruled(own, changes))

@@ -7,15 +7,14 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from attractor.errors import InputError, unknown
+from attractor.experiments.changes import changed, merged, resized
 from attractor.experiments.config import (
     ExperimentConfig,
     RunConfig,
     Settings,
     TaskConfig,
     WithOptions,
-    changed,
     labelled,
-    merged,
     read_toml,
     validated,
 )
@@ -116,8 +115,13 @@ def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
                 "Remove one of these bases."
             )
         content = merged(read_toml(path.with_name(bases[-1])), content)
-    content = changed(content, changes)
-    kind = content.get("kind", "sequence")
+    changes = list(changes)
+    new, over = changed(content, changes), changed({}, changes)
+    over = {name: table for name, table in over.items() if isinstance(new[name], dict)}
+    kind = new.get("kind", "sequence")
     if kind not in KINDS:
         raise unknown("kind of experiment", str(kind), KINDS)
-    return validated(KINDS[kind].config, content, path.name)
+    experiment = validated(KINDS[kind].config, {**new, "changes": over}, path.name)
+    if experiment.budget == "full" and resized(content, over):
+        return experiment.model_copy(update={"budget": "changed"})
+    return experiment

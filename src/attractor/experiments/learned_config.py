@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from attractor.experiments.changes import merged
 from attractor.experiments.config import (
     ExperimentConfig,
     Frozen,
@@ -13,7 +14,6 @@ from attractor.experiments.config import (
     TaskConfig,
     WithOptions,
     labelled,
-    merged,
 )
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from attractor.errors import InputError
 from attractor.estimates import Estimate, estimate, t_quantile
+from attractor.experiments.changes import flat
 from attractor.experiments.saved import Run, is_finite
 
 Floats = NDArray[np.float64]
@@ -115,7 +116,7 @@ def variants(runs: Iterable[Run]) -> list[Variant]:
 
 def settings(run: Run) -> dict[str, Any]:
     """Everything in the configuration but the run's names and seed, under dotted keys."""
-    return _flat({key: value for key, value in run.config.items() if key not in _NAMES})
+    return flat({key: value for key, value in run.config.items() if key not in _NAMES})
 
 
 def differing(tables: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -243,16 +244,6 @@ def _check_seeds(label: str, runs: Sequence[Run]) -> None:
                 f"{other.folder} and {run.folder}. Try leaving one of these folders out."
             )
         seen[run.seed] = run
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            result |= _flat(value, f"{prefix}{key}.")
-        else:
-            result[prefix + key] = value
-    return result
 
 
 def _exactly(value: object) -> str:

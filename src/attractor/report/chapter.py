@@ -109,6 +109,11 @@ def _warnings(runs: Sequence[Run], groups: Sequence[Variant]) -> list[str]:
             "Quick budget: these runs are much shorter than published ones. "
             "Their numbers show that things work, not how well they can work."
         )
+    if runs[0].budget == "changed":
+        warnings.append(
+            "Changed budget: these runs are longer or shorter than those of the experiment of this "
+            "name. Their numbers are not to be read beside published ones."
+        )
     if failed:
         verb = "was" if failed == 1 else "were"
         warnings.append(
