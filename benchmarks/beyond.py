@@ -116,15 +116,14 @@ def test(out: Path, only: str, horizons: list[int]) -> None:
         best: dict[str, float] = {}
         for steps in horizons:
             first = steps == min(SEEDS)
-            rates = {("Anytime", 1.0)}
+            rates = {("Anytime", 1.0), ("Anytime, untrained", 1.0)}
             for name in GRIDS if first else ["SGD, momentum 0.9", "Adam"]:  # to save time
                 valid = partial(run, name, steps=steps, seed=TUNING_SEED, split="valid")
                 tried = tune(valid, GRIDS[name], best.get(name))
                 best[name] = min(tried, key=lambda rate: tried[rate]["loss"])
                 accurate = max(tried, key=lambda rate: tried[rate]["accuracy"])
                 rates |= {(name, best[name]), (name, accurate)}
-            if first:
-                rates |= {*UNTUNED.items(), ("Anytime, untrained", 1.0)}
+            rates |= {*UNTUNED.items()} if first else set()
             for seed in SEEDS[steps]:
                 for name, rate in sorted(rates):
                     run(name, rate, steps, seed, "test")
