@@ -9,7 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds; ``half_width`` is that of its 95% interval, ``None`` for one seed."""
+    """A mean over seeds; ``half_width`` is that of its 95% interval.
+
+    It is ``None`` for one seed, and where a value is infinite or NaN.
+    """
 
     values: tuple[float, ...]
     mean: float
@@ -30,7 +33,8 @@ def estimate(values: Sequence[float]) -> Estimate:
         2.484
     """
     n = len(values)
-    half = float(t_quantile(n)) * stdev(values) / math.sqrt(n) if n > 1 else None
+    known = n > 1 and all(map(math.isfinite, values))
+    half = float(t_quantile(n)) * stdev(values) / math.sqrt(n) if known else None
     return Estimate(tuple(values), fmean(values), median(values), half)
 
 

@@ -1,5 +1,6 @@
 """Meta-training into a file: stopped and taken up, with a card; and optimisers by name."""
 
+import math
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from attractor.experiments.comparison import compare_on, rows
 from attractor.experiments.learned_config import LearnedRun
 from attractor.experiments.rules import named, read_card, train_rule
 from attractor.experiments.train import StoppedError
+from attractor.meta import MetaTrainer, Progress
 from attractor.optimisers import Rule, load_rule, shipped
 from experiments.test_learned import tiny
 
@@ -51,6 +53,30 @@ def test_a_card_tells_tasks_budget_seed_and_curve(tmp_path: Path) -> None:
     assert (card["seed"], card["batch size"], len(card["curve"])) == (0, 8, 6)
 
 
+def test_learners_that_were_given_up_leave_no_hole_in_the_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = MetaTrainer.advance
+
+    def advance(trainer: MetaTrainer) -> Progress:
+        first = trainer.round == 0
+        progress = whole(trainer)
+        return progress._replace(loss=math.nan, last=math.inf) if first else progress
+
+    monkeypatch.setattr(MetaTrainer, "advance", advance)
+    train_rule(tiny("LSTM"), tmp_path / "rule.safetensors")
+    card = read_card(str(tmp_path / "rule.safetensors"))
+    assert (len(card["curve"]), card["updates of the rule"]) == (3, 3)
+
+
+@pytest.mark.parametrize("label", ["LSTM", "MTL2L, PES"])
+@pytest.mark.parametrize("steps", ["[5]", "[0, 5]", "-4", "[]"])
+def test_steps_are_checked(label: str, steps: str, tmp_path: Path) -> None:
+    match = f"steps to be a whole number of at least 1.*but got {re.escape(steps)}. Try steps=100"
+    with pytest.raises(InputError, match=match):
+        train_rule(tiny(label, f"meta.steps={steps}"), tmp_path / "rule.safetensors")
+
+
 def test_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "rule.safetensors"
     with pytest.raises(StoppedError):
@@ -82,7 +108,10 @@ def test_optimisers_by_name(tmp_path: Path) -> None:
         ("sdg", "known optimiser.*'sgd'"),
         ("sgd:lr=big", "options as sgd:lr=0.1,momentum=0.9, but got 'sgd:lr=big'"),
         ("sgd:rate=1", "known option of the optimiser sgd"),
+        ("sgd:lr=0.1,nesterov=1", "torch's sgd can use, .*Nesterov .* momentum"),
         ("lstm/none", "known pretrained lstm"),
+        ("meta_sgd", "comes with weights .*but meta_sgd does not: it is .* of one size"),
+        ("global", "comes with weights .*but global does not"),
         ("none.safetensors", "there is no none.safetensors"),
     ],
 )

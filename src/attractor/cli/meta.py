@@ -86,7 +86,8 @@ def compare(
 
     def show(curve: Any) -> None:
         if not quiet:
-            print(f"{curve.optimiser}, seed {curve.seed}: {curve.loss[-1]:.4f}", file=sys.stderr)
+            reached = "diverged" if curve.diverged else f"{curve.loss[-1]:.4f}"
+            print(f"{curve.optimiser}, seed {curve.seed}: {reached}", file=sys.stderr)
 
     curves = compare_on(
         optimisers,

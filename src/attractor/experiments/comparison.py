@@ -1,5 +1,6 @@
 """Optimisers by name, side by side on a perceptron: a quick look without a configuration."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,20 +65,28 @@ def compare_on(
 
 
 def rows(curves: Sequence[Curve]) -> list[dict[str, Any]]:
-    """One line for each optimiser, the lowest loss first."""
+    """One line for each optimiser, the lowest loss first, those that diverged last.
+
+    Means and intervals are of the learners that did not diverge, None where there is none.
+    """
     found = []
     for name in dict.fromkeys(curve.optimiser for curve in curves):
         mine = [curve for curve in curves if curve.optimiser == name]
-        loss = estimate([curve.loss[-1] for curve in mine])
-        right = estimate([curve.accuracy[-1] for curve in mine])
+        ended = [curve for curve in mine if not curve.diverged]
         found.append(
             {
                 "optimiser": name,
-                "loss": loss.mean,
-                "± loss": loss.half_width,
-                "accuracy": right.mean,
-                "± accuracy": right.half_width,
-                "seeds": loss.n,
+                **_estimated("loss", [curve.loss[-1] for curve in ended]),
+                **_estimated("accuracy", [curve.accuracy[-1] for curve in ended]),
+                "seeds": len(mine),
+                "diverged": len(mine) - len(ended),
             }
         )
-    return sorted(found, key=lambda row: row["loss"])
+    return sorted(found, key=lambda row: (row["diverged"], row["loss"] or 0.0))
+
+
+def _estimated(name: str, values: Sequence[float]) -> dict[str, float | None]:
+    if not values or not all(map(math.isfinite, values)):
+        return {name: None, f"± {name}": None}
+    mean = estimate(values)
+    return {name: mean.mean, f"± {name}": mean.half_width}

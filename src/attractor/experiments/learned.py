@@ -103,6 +103,13 @@ def hand_made(config: OptimiserConfig, lr: float | None = None) -> Factory:
     kind = HAND_MADE[config.name]
     options = config.options | ({} if lr is None else {"lr": lr})
     _check(config.name, kind, options, {"params"})
+    try:
+        kind([torch.zeros(1)], **options)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"expected options that torch's {config.name} can use, but got {options}: {error}. Try "
+            f"{config.name}:lr=0.01."
+        ) from error
     return partial(kind, **options)
 
 

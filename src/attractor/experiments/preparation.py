@@ -15,6 +15,7 @@ from attractor.experiments.learned_config import MetaConfig
 from attractor.experiments.learning import Learning
 from attractor.experiments.work import DivergedError, Row
 from attractor.meta import MetaTrainer, PESTrainer, Problem
+from attractor.meta.settings import bounds
 from attractor.optimisers import Rule
 
 Factory = Callable[[Iterable[Any]], Optimizer]
@@ -79,7 +80,7 @@ class MetaTraining(Preparation):
         self, rule: Rule, problems: Sequence[Problem], config: MetaConfig, generator: Generator
     ) -> None:
         self.rule = rule
-        steps = config.steps if isinstance(config.steps, int) else (*config.steps,)
+        steps = config.steps if isinstance(config.steps, int) else bounds(config.steps)
         shared: dict[str, Any] = {"unroll": config.unroll, "lr": config.lr, "steps": steps}
         self.trainer: MetaTrainer | PESTrainer
         if config.method == "pes":
@@ -94,7 +95,7 @@ class MetaTraining(Preparation):
                 **shared,
             )
         else:
-            longest = max(steps) if isinstance(steps, tuple) else steps
+            longest = max(bounds(steps))
             rounds = -(-config.learners // config.together)
             self.planned = rounds * -(-longest // config.unroll)
             self.trainer = MetaTrainer(
@@ -118,7 +119,9 @@ class MetaTraining(Preparation):
             progress = self.trainer.advance()
         except RunError as error:
             raise DivergedError(str(error).rstrip("."), "Nothing was tested.") from error
-        return [{"split": "meta", "loss": progress.loss, "last": progress.last}]
+        found = {"loss": progress.loss, "last": progress.last}
+        # learners that were given up have no loss
+        return [{"split": "meta", **found}] if all(map(math.isfinite, found.values())) else []
 
     def optimiser(self) -> Factory:
         return self.rule

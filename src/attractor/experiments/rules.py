@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from attractor.errors import InputError, unknown
+from attractor.errors import InputError, RunError, unknown
 from attractor.experiments import checkpoint
 from attractor.experiments.checkpoint import Checkpoint
 from attractor.experiments.config import validated
@@ -19,10 +19,12 @@ from attractor.experiments.learned import HAND_MADE, hand_made, parts
 from attractor.experiments.learned_config import LearnedRun, OptimiserConfig
 from attractor.experiments.preparation import Factory, MetaTraining
 from attractor.experiments.train import StoppedError
-from attractor.experiments.work import Row
+from attractor.experiments.work import DivergedError, Row
 from attractor.optimisers import OPTIMISERS, Rule, load_rule, save_rule, shipped
 from attractor.optimisers.files import about, load_pretrained, shipped_file
 
+SUFFIX = ".safetensors"
+"""Of the file of a rule, by which a rule's file is told from its name."""
 POINTS = 40
 """Of the curve on a card."""
 
@@ -43,7 +45,13 @@ def train_rule(
         data: the data root.
         on_row: told of each update of the rule: which, of how many at most, and its losses.
         stop: asked after each update; if it says True, all is saved and `StoppedError` raised.
+
+    If it diverges, a `RunError` says so, and in which file beside `out` the last good weights are.
     """
+    if out.suffix != SUFFIX:
+        raise InputError(
+            f"expected the file to write to end in {SUFFIX}, but got {out}. Try {out}{SUFFIX}."
+        )
     torch.set_num_threads(config.train.threads)
     preparation, _ = parts(config, data)
     if not isinstance(preparation, MetaTraining):
@@ -66,9 +74,17 @@ def train_rule(
             break
         started = time.monotonic() - seconds
         while not preparation.done:
-            (row,) = preparation.advance()
-            curve.append(row["loss"])
-            on_row(len(curve), preparation.planned, row)
+            try:
+                rows = preparation.advance()
+            except DivergedError as error:
+                kept = out.with_name(f"{out.stem}.diverged{SUFFIX}")
+                told = card(config, curve, time.monotonic() - started)
+                save_rule(preparation.rule, kept, about={"diverged": error.reason, **told})
+                who = f"{config.label}, seed {config.seed}"
+                raise RunError(f"{who}: {error.reason}. The weights are in {kept}.") from error
+            for row in rows:
+                curve.append(row["loss"])
+                on_row(len(curve), preparation.planned, row)
             asked = stop()
             if asked or len(curve) % config.train.checkpoint_every == 0:
                 trained = preparation.save()
@@ -107,7 +123,7 @@ def card(config: LearnedRun, curve: list[float], seconds: float) -> dict[str, An
 
 def read_card(name: str) -> dict[str, Any]:
     """The card of a file, or of a rule that comes with the package as ``kind/name``."""
-    if name.endswith(".safetensors"):
+    if name.endswith(SUFFIX):
         return about(Path(name))
     if name not in shipped():
         raise unknown("rule that comes with attractor", name, shipped())
@@ -128,7 +144,7 @@ def named(text: str) -> Factory:
         >>> named("adam:lr=0.01").keywords
         {'lr': 0.01}
     """
-    if text.endswith(".safetensors"):
+    if text.endswith(SUFFIX):
         return load_rule(text)
     kind, colon, listed = text.partition(":")
     if kind in HAND_MADE:

@@ -1,6 +1,7 @@
 """Optimisers side by side: the same initial weights, the same batches, the same evaluation."""
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,7 @@ from torch.optim import Optimizer
 from attractor.errors import InputError
 from attractor.meta.learners import Problem
 from attractor.optimisers import Learned
-from attractor.tasks import Batch, evaluate
+from attractor.tasks import Batch, Objective, Task, evaluate
 
 Factory = Callable[[Iterable[nn.Parameter]], Optimizer]
 """Makes an optimiser for parameters: a rule, or ``partial(torch.optim.SGD, lr=0.1)``."""
@@ -23,7 +24,9 @@ class Curve:
     """How one learner fared with one optimiser.
 
     `train` holds the loss on each batch before its update; `steps`, `loss` and `accuracy` are
-    those of the held-out evaluations. A learner that diverged has infinities from there on.
+    those of the held-out evaluations. A learner that diverged has infinite losses from there on,
+    and accuracies that are NaN. An objective without data, such as `Quadratic`, has no accuracy
+    either, and its own value in the place of the held-out loss.
     """
 
     optimiser: str
@@ -32,6 +35,11 @@ class Curve:
     steps: list[int] = field(default_factory=list)
     loss: list[float] = field(default_factory=list)
     accuracy: list[float] = field(default_factory=list)
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the last loss is not finite."""
+        return not math.isfinite(self.loss[-1])
 
 
 def compare(
@@ -70,6 +78,11 @@ def compare(
         raise InputError(
             f"expected at least one step and one optimiser, but got {steps} and "
             f"{len(optimisers)}. Try steps=100."
+        )
+    if evaluate_every is not None and evaluate_every < 1:
+        raise InputError(
+            f"expected evaluate_every to be at least 1, but got {evaluate_every}. Leave it out to "
+            "evaluate at the end only."
         )
     curves = []
     for seed in seeds:
@@ -117,14 +130,24 @@ def _follow(
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             alive = bool(loss.isfinite()) and _finite(network)
-        curve.train.append(loss.item() if alive else float("inf"))
+        curve.train.append(loss.item() if alive else math.inf)
         if alive:
             optimiser.step()
         if step == steps or (every is not None and step % every == 0):
-            found = evaluate(network, problem.task, split, 1000) if alive else {}
+            found = _measure(network, problem.task, split, batch) if alive else {}
+            reached = found.get("loss", math.inf)
+            ended = math.isfinite(reached)
             curve.steps.append(step)
-            curve.loss.append(found.get("loss", float("inf")))
-            curve.accuracy.append(found.get("accuracy", 0.0))
+            curve.loss.append(reached if ended else math.inf)
+            curve.accuracy.append(found.get("accuracy", math.nan) if ended else math.nan)
+
+
+def _measure(network: nn.Module, task: Task, split: Any, batch: Batch) -> dict[str, float]:
+    """The held-out metrics, or the value of an objective, of which nothing can be held out."""
+    if not isinstance(task, Objective):
+        return evaluate(network, task, split, 1000)
+    with torch.no_grad():
+        return {"loss": task.loss(network(batch.x), batch.y).item()}
 
 
 def _finite(network: nn.Module) -> bool:

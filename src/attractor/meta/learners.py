@@ -42,6 +42,9 @@ class Learners:
         count: how many.
         generator: draws their weights and their batches.
 
+    Parameters that need no gradient are coordinates too, whose gradients are zero and which no
+    update moves.
+
     Shape:
         parameters and gradients ``(learners, coordinates)``, losses ``(learners,)``; a batch has
         x and y ``(learners, ...)``.
@@ -69,7 +72,23 @@ class Learners:
         self.network = networks[0]
         self.shapes = {name: value.shape[1:] for name, value in stacked.items()}
         self.start = torch.cat([v.detach().flatten(1) for v in stacked.values()], dim=1)
+        self.frozen = {name for name, value in stacked.items() if not value.requires_grad}
+        if self.frozen == {*stacked}:
+            raise InputError(
+                "expected networks with a parameter to train, but all of theirs are frozen. Try "
+                "requires_grad_(True) on some."
+            )
+        still = [torch.full((s.numel(),), name in self.frozen) for name, s in self.shapes.items()]
+        self.still = torch.cat(still).to(self.start.device) if self.frozen else None
         self.sampler = problem.task.sampler(problem.batch_size, generator=generator)
+
+    def first_params(self, rule: Rule) -> Tensor:
+        """Their parameters before the first update, in the type of the rule."""
+        return self.start.to(next(rule.parameters()).dtype)
+
+    def held(self, before: Tensor, after: Tensor, where: slice = slice(None)) -> Tensor:
+        """What an update makes of coordinates, but for those of frozen parameters."""
+        return after if self.still is None else torch.where(self.still[where], before, after)
 
     def first_state(self, rule: Rule, params: Tensor) -> State:
         """What a rule remembers of them before their first update."""
@@ -88,9 +107,11 @@ class Learners:
         """The loss of every learner on its batch."""
         parts = params.split_with_sizes([shape.numel() for shape in self.shapes.values()], dim=1)
         named = {
-            name: part.view(len(params), *shape)
+            # in the network's own type, which may be another than the rule's
+            name: part.view(len(params), *shape).to(self.start.dtype)
             for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
         }
+        named |= {name: named[name].detach() for name in self.frozen}
 
         def loss(weights: dict[str, Tensor], buffers: dict[str, Any], x: Tensor, y: Tensor) -> Any:
             output = functional_call(self.network, (weights, buffers), (x,))

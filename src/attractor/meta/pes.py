@@ -8,6 +8,7 @@ from torch import Generator, Tensor, nn
 from torch.func import functional_call, vmap
 
 from attractor.errors import InputError
+from attractor.meta.divergence import Patience
 from attractor.meta.learners import Learners, Problem
 from attractor.meta.saving import (
     learner_tensors,
@@ -15,6 +16,14 @@ from attractor.meta.saving import (
     load_rule_tensors,
     rule_tensors,
     under,
+)
+from attractor.meta.settings import (
+    bounds,
+    check_counts,
+    check_generator,
+    check_numbers,
+    draw_horizon,
+    normal,
 )
 from attractor.meta.trainer import Progress
 from attractor.optimisers import Rule, State
@@ -64,7 +73,10 @@ class PESTrainer:
         unroll: updates of the learners between two of the rule.
         sigma: :math:`\sigma`.
         lr: of Adam, which updates the rule.
-        clip: bound of a loss, so that one learner that diverges does not decide.
+        clip: bound of a loss, so that one learner that diverges does not decide. If no loss of
+            any learner is below it, all are given up and the rule stays as it is; after five such
+            updates in a row, or the last two, or all there are, a `RunError` says so and the rule
+            has the weights again with which learners last fared well.
         generator: draws everything that is random.
 
     Example:
@@ -101,15 +113,27 @@ class PESTrainer:
         clip: float = 10.0,
         generator: Generator,
     ) -> None:
-        if min(updates, pairs, unroll, len(problems)) < 1 or sigma <= 0:
+        check_counts(
+            updates=(updates, None),
+            pairs=(pairs, None),
+            unroll=(unroll, None),
+            problems=(len(problems), None),
+        )
+        check_numbers(lr=lr, sigma=sigma, clip=clip)
+        if min(sigma, clip) <= 0:
             raise InputError(
-                "expected updates, pairs, unroll and problems of at least 1 and sigma above 0, "
-                f"but got {updates}, {pairs}, {unroll}, {len(problems)} and {sigma}."
+                f"expected sigma and clip to be above 0, but got {sigma} and {clip}. Leave them "
+                "out for the defaults."
             )
+        bounds(steps)
+        check_generator(generator)
         self.rule, self.problems = rule, list(problems)
         self.updates, self.steps, self.unroll = updates, steps, unroll
         self.sigma, self.clip, self.generator = sigma, clip, generator
         self.adam = torch.optim.Adam(rule.parameters(), lr=lr)
+        self.patience = Patience(
+            rule, updates, "updates", "Try a smaller lr, a smaller sigma, or a larger clip."
+        )
         self.update = 0
         self.started = 0
         self.particles = [self._fresh() for _ in range(pairs)]
@@ -123,20 +147,28 @@ class PESTrainer:
         """One stretch of every pair, and one update of the rule."""
         weights = dict(self.rule.named_parameters())
         estimate = {name: torch.zeros_like(value) for name, value in weights.items()}
-        losses = []
+        losses, alive = [], False
         for index, particle in enumerate(self.particles):
-            difference, loss = particle.stretch(self.rule, self.unroll, self.sigma, self.clip)
+            difference, loss, some = particle.stretch(self.rule, self.unroll, self.sigma, self.clip)
+            alive |= some
             for name, moves in particle.moved.items():
                 estimate[name] += difference / (2 * self.sigma**2) * moves
             losses.append(loss)
             if particle.step >= particle.horizon:
                 self.particles[index] = self._fresh()
-        for name, value in weights.items():
-            value.grad = estimate[name] / len(self.particles)
-        nn.utils.clip_grad_norm_(self.rule.parameters(), 1.0)
-        self.adam.step()
+        progress = Progress(self.update + 1, self.unroll, sum(losses) / len(losses), losses[-1])
+        if alive:
+            self.patience.well()
+            for name, value in weights.items():
+                value.grad = estimate[name] / len(self.particles)
+            nn.utils.clip_grad_norm_(self.rule.parameters(), 1.0)
+            self.adam.step()
+        else:
+            where = f"at update {progress.round}"
+            self.patience.lost(where, last=progress.round == self.updates)
+            self.particles = [self._fresh() for _ in self.particles]
         self.update += 1
-        return Progress(self.update, self.unroll, sum(losses) / len(losses), losses[-1])
+        return progress
 
     def state_dict(self) -> dict[str, Any]:
         """All that decides what comes: tensors by name under ``tensors``, the rest plain values."""
@@ -146,7 +178,8 @@ class PESTrainer:
             found = learner_tensors(pair.learners, pair.params, pair.state)
             found |= {f"moved.{name}": value.clone() for name, value in pair.moved.items()}
             tensors |= {f"pair.{index}.{name}": value for name, value in found.items()}
-        numbers = {"update": self.update, "started": self.started}
+        tensors |= self.patience.tensors()
+        numbers = {"update": self.update, "started": self.started, **self.patience.numbers()}
         pairs = [[pair.problem, pair.horizon, pair.step] for pair in self.particles]
         return {"tensors": tensors, "numbers": numbers, "pairs": pairs}
 
@@ -154,22 +187,19 @@ class PESTrainer:
         """Go on where `state_dict` was taken."""
         tensors: dict[str, Tensor] = saved["tensors"]
         load_rule_tensors(self.rule, self.adam, tensors)
+        self.patience.load(saved["numbers"], tensors)
         self.particles = []
         for index, (problem, horizon, step) in enumerate(saved["pairs"]):
             pair = self._pair(problem, horizon)
             found = under(tensors, f"pair.{index}.")
             pair.params, pair.state = load_learner_tensors(self.rule, pair.learners, found)
-            pair.moved, pair.step = under(found, "moved."), step
+            pair.moved, pair.step = under(found, "moved.", pair.params.device), step
             self.particles.append(pair)
         self.update, self.started = saved["numbers"]["update"], saved["numbers"]["started"]
         self.generator.set_state(tensors["generator"])
 
     def _fresh(self) -> "_Pair":
-        if isinstance(self.steps, int):
-            horizon = self.steps
-        else:
-            low, high = self.steps
-            horizon = round(low * (high / low) ** torch.rand((), generator=self.generator).item())
+        horizon = draw_horizon(self.steps, self.generator)
         problem = self.started % len(self.problems)
         self.started += 1
         return self._pair(problem, horizon)
@@ -192,7 +222,7 @@ class _Pair:
         self.learners = Learners(problems[problem], 1, generator=generator)
         self.generator, self.problem = generator, problem
         self.horizon, self.step = horizon, 0
-        self.params = self.learners.start.repeat(2, 1)
+        self.params = self.learners.first_params(rule).repeat(2, 1)
         self.state = self.learners.first_state(rule, self.params)
         self.moved = {name: torch.zeros_like(p) for name, p in rule.named_parameters()}
         self.learners.buffers = {
@@ -200,10 +230,15 @@ class _Pair:
         }
 
     @torch.no_grad()
-    def stretch(self, rule: Rule, unroll: int, sigma: float, clip: float) -> tuple[float, float]:
-        """Run both for some updates: the difference of their mean losses, and their mean."""
+    def stretch(
+        self, rule: Rule, unroll: int, sigma: float, clip: float
+    ) -> tuple[float, float, bool]:
+        """Run both for some updates: the difference of their mean losses, and their mean.
+
+        Also whether any loss was below `clip`: if none was, the difference says nothing.
+        """
         moves = {
-            name: sigma * torch.randn(p.shape, generator=self.generator, dtype=p.dtype)
+            name: sigma * normal(p.shape, like=p, generator=self.generator)
             for name, p in rule.named_parameters()
         }
         both = {
@@ -215,21 +250,23 @@ class _Pair:
         def update(weights: Any, *inputs: Any) -> Any:
             return functional_call(module, weights, inputs)
 
-        total = torch.zeros(2)
+        total, alive = torch.zeros(2, device=self.params.device), False
         for _ in range(unroll):
             drawn = self.learners.draw()
             batch = Batch(*(part.repeat(2, *[1] * (part.dim() - 1)) for part in drawn))
             _, gradient = self.learners.gradients(self.params, batch)
             context = batch.x if rule.needs_context else None
             dims = (0, 0, 0, 0, 0, None if context is None else 0)
-            steps, each, shared = vmap(update, in_dims=dims)(
+            steps, each, shared = vmap(update, in_dims=dims, randomness="same")(
                 both, gradient, self.state.each, self.state.shared, self.params, context
             )
-            self.params, self.state = self.params + steps, State(each, shared)
+            self.params = self.learners.held(self.params, self.params + steps)
+            self.state = State(each, shared)
             losses = self.learners.losses(self.params, batch)
             total += torch.nan_to_num(losses, nan=clip, posinf=clip).clamp(max=clip)
+            alive |= bool((losses < clip).any())
         self.step += unroll
         for name, move in moves.items():
             self.moved[name] += move
         mean = total / unroll
-        return float(mean[0] - mean[1]), float(mean.mean())
+        return float(mean[0] - mean[1]), float(mean.mean()), alive

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.optim import Adam
 from torch.utils import _pytree as pytree
@@ -43,19 +44,22 @@ def load_learner_tensors(
     rule: Rule, learners: Learners, tensors: dict[str, Tensor]
 ) -> tuple[Tensor, State]:
     """Give learners back what `learner_tensors` took; their parameters and the rule's state."""
-    buffers, leaves = under(tensors, "buffers."), under(tensors, "state.")
+    place = learners.start.device
+    buffers, leaves = under(tensors, "buffers.", place), under(tensors, "state.", place)
     learners.buffers = {name: buffers[name] for name in learners.buffers}
     learners.sampler.load_state_dict(under(tensors, "sampler."))
-    params = tensors["params"].clone()
+    params = tensors["params"].to(place, copy=True)
     spec = pytree.tree_structure(rule.init(params[:, :1]))
     state: Any = pytree.tree_unflatten([leaves[str(i)] for i in range(len(leaves))], spec)
     return params, state
 
 
-def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose names start with a prefix, without it."""
+def under(
+    tensors: dict[str, Tensor], prefix: str, place: torch.device | None = None
+) -> dict[str, Tensor]:
+    """Copies, perhaps elsewhere, of the tensors whose names start with a prefix, without it."""
     return {
-        name.removeprefix(prefix): value.clone()
+        name.removeprefix(prefix): value.to(place or value.device, copy=True)
         for name, value in tensors.items()
         if name.startswith(prefix)
     }

@@ -1,25 +1,33 @@
 """Meta-training: learner after learner, the rule gets better at training them."""
 
+import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Generator, Tensor, nn
 
-from attractor.errors import InputError, RunError
+from attractor.errors import InputError, unknown
+from attractor.meta.divergence import Patience
 from attractor.meta.learners import Learners, Problem
 from attractor.meta.saving import (
     learner_tensors,
     load_learner_tensors,
     load_rule_tensors,
     rule_tensors,
+    under,
+)
+from attractor.meta.settings import (
+    bounds,
+    check_counts,
+    check_generator,
+    check_numbers,
+    draw_horizon,
+    normal,
 )
 from attractor.meta.unroll import Moment, Objective, Unrolled, first_order, second_order
 from attractor.optimisers import Rule
 from attractor.tasks import Batch
-
-PATIENCE = 5
-"""Rounds of learners in a row that may diverge before training gives up."""
 
 
 class Progress(NamedTuple):
@@ -71,8 +79,10 @@ class MetaTrainer:
         4
 
     Departs from the paper: the last update of each unroll counts, which Algorithm 1 leaves
-    without a meta-gradient. Learners that diverge are given up, and the rule is not updated by
-    them.
+    without a meta-gradient. Learners whose losses, parameters or meta-gradient are no longer
+    finite are given up, and that unroll does not update the rule. After five such rounds in a
+    row, or the last two, or all there are, a `RunError` says so and the rule has the weights again
+    with which a round last went well.
 
     References:
         Andrychowicz et al. (2016), Learning to learn by gradient descent by gradient descent,
@@ -95,20 +105,21 @@ class MetaTrainer:
         perturb: float = 0.0,
         generator: Generator,
     ) -> None:
-        shortest = steps if isinstance(steps, int) else min(steps)
-        for name, value, most in (
-            ("learners", learners, None),
-            ("together", together, learners),
-            ("unroll", unroll, shortest),
-            ("problems", len(problems), None),
-        ):
-            if value < 1 or (most is not None and value > most):
-                limit = "" if most is None else f" and at most {most}"
-                raise InputError(
-                    f"expected {name} to be at least 1{limit}, but got {value}. Try {name}=1."
-                )
+        check_counts(
+            learners=(learners, None),
+            together=(together, learners),
+            unroll=(unroll, min(bounds(steps))),
+            problems=(len(problems), None),
+        )
+        check_numbers(lr=lr, clamp=clamp, perturb=perturb)
+        if order not in (1, 2) or objective not in get_args(Objective):
+            raise InputError(
+                "expected order to be 1 or 2 and objective to be 'next' or 'same', but got "
+                f"{order!r} and {objective!r}. Try order=1, objective='next'."
+            )
+        check_generator(generator)
         self.rule, self.problems = rule, list(problems)
-        self.rounds = -(-learners // together)
+        self.count, self.rounds = learners, -(-learners // together)
         self.steps, self.unroll, self.together = steps, unroll, together
         self.clamp, self.order, self.objective = clamp, order, objective
         self.perturb, self.generator = perturb, generator
@@ -116,7 +127,12 @@ class MetaTrainer:
         self.round = 0
         self.step = 0
         self.horizon = 0
-        self.failures = 0
+        self.patience = Patience(
+            rule,
+            self.rounds,
+            "rounds",
+            "Try a smaller lr, a shorter unroll, or another generator seed.",
+        )
         self.learners: Learners | None = None
         self.moment: Moment | None = None
 
@@ -144,12 +160,15 @@ class MetaTrainer:
             done.losses[-1].mean().item(),
         )
         if not self._finite(done):
-            self._give_up(progress)
+            where = f"at step {progress.step} of round {progress.round}"
+            self.patience.lost(where, last=progress.round == self.rounds)
+            self._end_round()
             return progress
+        self.step += count
+        if self.step >= self.horizon:
+            self.patience.well()
         nn.utils.clip_grad_value_(self.rule.parameters(), self.clamp)
         self.adam.step()
-        self.failures = 0
-        self.step += count
         self.moment = done.moment
         if self.step >= self.horizon:
             self._end_round()
@@ -163,39 +182,37 @@ class MetaTrainer:
             params, state, batch = self.moment
             tensors |= learner_tensors(self.learners, params, state)
             tensors |= {"batch.x": batch.x.clone(), "batch.y": batch.y.clone()}
-        numbers = {name: getattr(self, name) for name in ("round", "step", "horizon", "failures")}
-        return {"tensors": tensors, "numbers": numbers}
+        tensors |= self.patience.tensors()
+        numbers = {name: getattr(self, name) for name in ("round", "step", "horizon")}
+        return {"tensors": tensors, "numbers": numbers | self.patience.numbers()}
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         tensors: dict[str, Tensor] = saved["tensors"]
         load_rule_tensors(self.rule, self.adam, tensors)
-        for name, value in saved["numbers"].items():
-            setattr(self, name, value)
+        self.patience.load(saved["numbers"], tensors)
+        for name in ("round", "step", "horizon"):
+            setattr(self, name, saved["numbers"][name])
         self.learners = self.moment = None
         if "params" in tensors:
             count = len(tensors["params"])
             self.learners = Learners(self._problem(), count, generator=self.generator)
             params, state = load_learner_tensors(self.rule, self.learners, tensors)
-            batch = Batch(tensors["batch.x"].clone(), tensors["batch.y"].clone())
-            self.moment = Moment(params, state, batch)
+            shown = under(tensors, "batch.", params.device)
+            self.moment = Moment(params, state, Batch(**shown))
         self.generator.set_state(tensors["generator"])
 
     def _problem(self) -> Problem:
         return self.problems[self.round % len(self.problems)]
 
     def _start_round(self) -> None:
-        self.learners = Learners(self._problem(), self.together, generator=self.generator)
-        params = self.learners.start.to(next(self.rule.parameters()).dtype)
+        count = min(self.together, self.count - self.round * self.together)
+        self.learners = Learners(self._problem(), count, generator=self.generator)
+        params = self.learners.first_params(self.rule)
         state = self.learners.first_state(self.rule, params)
         self.moment = Moment(params, state, self.learners.draw())
         self.step = 0
-        if isinstance(self.steps, int):
-            self.horizon = self.steps
-        else:
-            low, high = self.steps
-            u = torch.rand((), generator=self.generator).item()
-            self.horizon = round(low * (high / low) ** u)
+        self.horizon = draw_horizon(self.steps, self.generator)
 
     def _end_round(self) -> None:
         self.round += 1
@@ -206,8 +223,8 @@ class MetaTrainer:
         params = self.moment.params
         if not self.perturb:
             return params.new_zeros(count, 1, 1)
-        times = torch.arange(self.step + 1, self.step + count + 1, dtype=params.dtype)
-        drawn = torch.randn(count, *params.shape, generator=self.generator, dtype=params.dtype)
+        times = torch.arange(self.step + 1, self.step + count + 1).to(params)
+        drawn = normal((count, *params.shape), like=params, generator=self.generator)
         return (self.perturb / times)[:, None, None] * drawn
 
     def _finite(self, done: Unrolled) -> bool:
@@ -215,23 +232,13 @@ class MetaTrainer:
         tensors = [done.losses, done.moment.params, *slopes]
         return all(bool(t.isfinite().all()) for t in tensors)
 
-    def _give_up(self, progress: Progress) -> None:
-        """Leave a round whose learners diverged; the rule is as it was before."""
-        self.failures += 1
-        if self.failures >= PATIENCE:
-            raise RunError(
-                f"learners diverged in {self.failures} rounds in a row, the last at step "
-                f"{progress.step} of round {progress.round}; the rule's last good weights are "
-                "kept. Try a smaller lr, a shorter unroll, or another generator seed."
-            )
-        self._end_round()
-
 
 def train(
     rule: Rule,
     problems: Sequence[Problem],
     *,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    generator: Generator | None = None,
     **options: Any,
 ) -> list[Progress]:
     """Meta-train a rule in one call.
@@ -240,6 +247,7 @@ def train(
         rule: what is trained, in place.
         problems: what its learners are.
         on_progress: told of each update of the rule.
+        generator: draws everything that is random; it must be given.
         options: of `MetaTrainer`.
 
     Example:
@@ -254,7 +262,11 @@ def train(
         >>> len(history)
         4
     """
-    trainer = MetaTrainer(rule, problems, **options)
+    known = {*inspect.signature(MetaTrainer).parameters} - {"rule", "problems"}
+    for name in options:
+        if name not in known:
+            raise unknown("option of MetaTrainer", name, known)
+    trainer = MetaTrainer(rule, problems, generator=check_generator(generator), **options)
     history = []
     while not trainer.done:
         history.append(trainer.advance())

@@ -70,7 +70,8 @@ def first_order(
         context = batch.x if rule.needs_context else None
         gradients.append(gradient)
         contexts.append(context)
-        params = params + advance(rule, gradient, state, params, context=context) + disturbance
+        step = advance(rule, gradient, state, params, context=context)
+        params = learners.held(params, params + step + disturbance)
         following = learners.draw()
         loss, gradient = learners.gradients(params, following)
         if objective == "same":
@@ -87,7 +88,8 @@ def first_order(
             gradients, contexts, slopes, noise, strict=True
         ):
             step, part = rule.update(gradient[:, some], part, parts, context=context, where=some)
-            parts = parts + step + disturbance.expand_as(params)[:, some]
+            moved = parts + step + disturbance.expand_as(params)[:, some]
+            parts = learners.held(parts, moved, some)
             total = total + (slope[:, some] * parts).sum()
         (total / len(params)).backward()  # type: ignore[no-untyped-call]
     return Unrolled(Moment(params, state, batch), torch.stack(losses))
@@ -122,7 +124,7 @@ def second_order(
             point,
             context=batch.x if rule.needs_context else None,
         )
-        point = point + step + disturbance
+        point = learners.held(point, point + step + disturbance)
         following = learners.draw()
         loss, gradient = learners.gradients(point, following, create_graph=True)
         judged = loss if objective == "next" else learners.losses(point, batch)

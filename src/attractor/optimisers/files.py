@@ -32,12 +32,19 @@ def save_rule(rule: Rule, path: str | Path, *, about: dict[str, Any] | None = No
         ...     load_rule(f"{folder}/rule.safetensors").static.item()
         0.10000000149011612
     """
+    try:
+        options, told = json.dumps(rule.options), json.dumps(about or {})
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"expected options and about of plain values, but got {rule.options} and {about}: "
+            f"{error}. Give numbers, words, lists and dictionaries of these."
+        ) from error
     header = {
         "attractor": "rule",
         "kind": rule.key,
         "version": str(rule.version),
-        "options": json.dumps(rule.options),
-        "about": json.dumps(about or {}),
+        "options": options,
+        "about": told,
     }
     tensors = {name: value.contiguous() for name, value in rule.state_dict().items()}
     write_atomic(Path(path), save(tensors, header))
@@ -70,8 +77,14 @@ def load_rule(path: str | Path) -> Rule:
 def about(path: str | Path) -> dict[str, Any]:
     """How the rule in a file was trained."""
     header, _ = _read(Path(path))
-    told: dict[str, Any] = json.loads(header["about"])
-    return {"kind": header["kind"], "options": json.loads(header["options"]), **told}
+    try:
+        told: dict[str, Any] = dict(json.loads(header["about"]))
+        return {"kind": header["kind"], "options": json.loads(header["options"]), **told}
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"expected the card of a rule in {path}, but it is no JSON: the file is damaged. Get "
+            "it again, or meta-train it again."
+        ) from error
 
 
 def shipped() -> list[str]:
@@ -92,7 +105,13 @@ def load_pretrained(kind: str, name: str) -> Rule:
     """A rule that comes with the package."""
     if f"{kind}/{name}" not in shipped():
         own = [one.split("/")[1] for one in shipped() if one.startswith(f"{kind}/")]
-        raise unknown(f"pretrained {kind}", name, own or shipped())
+        if own:
+            raise unknown(f"pretrained {kind}", name, own)
+        raise InputError(
+            f"expected a rule that comes with weights ({', '.join(shipped())}), but {kind} does "
+            "not: it is made for networks of one size. Make it for yours and meta-train it with "
+            "`attractor meta train`."
+        )
     with as_file(shipped_file(kind, name)) as path:
         return load_rule(path)
 

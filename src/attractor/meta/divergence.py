@@ -1,0 +1,72 @@
+"""What a trainer of rules does about learners that diverge."""
+
+from torch import Tensor, nn
+
+from attractor.errors import RunError
+from attractor.meta.saving import under
+
+PATIENCE = 5
+"""Rounds of learners in a row that may diverge before training gives up."""
+AT_THE_END = 2
+"""And how many of the last rounds, after which nothing can show that the rule still works."""
+
+
+class Patience:
+    """Counts rounds that diverge in a row, and keeps the weights of the last that went well.
+
+    Args:
+        rule: what is trained; if training gives up, it gets those weights back.
+        rounds: how many there will be: all of them may not diverge, however few they are.
+        what: is counted, in plural.
+        advice: what to try.
+
+    Example:
+        >>> patience = Patience(nn.Linear(1, 1), 3, "rounds", "Try a smaller lr.")
+        >>> patience.lost("at step 4 of round 1", last=False)
+        >>> patience.well()
+        >>> patience.failures
+        0
+    """
+
+    def __init__(self, rule: nn.Module, rounds: int, what: str, advice: str) -> None:
+        self.rule, self.rounds, self.what, self.advice = rule, rounds, what, advice
+        self.failures = 0
+        self.ever = False
+        self.good = self._weights()
+
+    def well(self) -> None:
+        """A round went well; to be told before the weights that it went well with change."""
+        self.failures, self.ever, self.good = 0, True, self._weights()
+
+    def lost(self, where: str, *, last: bool) -> None:
+        """A round diverged, perhaps the last one; raises `RunError` if that is enough."""
+        self.failures += 1
+        enough = min(AT_THE_END if last else PATIENCE, self.rounds)
+        if self.failures < enough:
+            return
+        self.rule.load_state_dict(self.good, strict=False)
+        count = f"{self.failures} {self.what} in a row"
+        if self.failures == self.rounds:
+            count = f"all {self.what} ({self.rounds})"
+        initial = "" if self.ever else ", which are its initial ones"
+        raise RunError(
+            f"learners diverged in {count}, the last {where}; the rule's last good weights are "
+            f"kept{initial}. {self.advice}"
+        )
+
+    def tensors(self) -> dict[str, Tensor]:
+        """For a checkpoint: the weights that are kept, by name."""
+        return {f"good.{name}": value.clone() for name, value in self.good.items()}
+
+    def numbers(self) -> dict[str, int]:
+        """For a checkpoint: the rest."""
+        return {"failures": self.failures, "ever": int(self.ever)}
+
+    def load(self, numbers: dict[str, int], tensors: dict[str, Tensor]) -> None:
+        """Go on where both were taken, with the rule as it was then."""
+        self.failures, self.ever = numbers.get("failures", 0), bool(numbers.get("ever", True))
+        # checkpoints of older releases have no such weights
+        self.good = under(tensors, "good.") or self._weights()
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: value.detach().clone() for name, value in self.rule.named_parameters()}
