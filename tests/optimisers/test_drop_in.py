@@ -13,6 +13,7 @@ from attractor.optimisers import (
     M2SGD,
     MTL2L,
     DecayNetOptimiser,
+    GlobalM2SGD,
     GlobalOptimiser,
     LSTMOptimiser,
     MetaSGD,
@@ -29,10 +30,33 @@ def with_gradients(*shapes: Any, dtype: torch.dtype = torch.float32) -> list[nn.
     return params
 
 
-@pytest.mark.parametrize("lr", [-1.0, float("nan")])
+@pytest.mark.parametrize("lr", [-1.0, float("nan"), float("inf")])
 def test_learning_rates_are_checked(lr: float) -> None:
-    with pytest.raises(InputError, match="lr to be at least 0, but got .* try lr=1"):
+    match = "lr to be at least 0, but got .* try lr=1"
+    with pytest.raises(InputError, match=match):
         LSTMOptimiser()([nn.Parameter(torch.ones(1))], lr=lr)
+    params = with_gradients(3)
+    optimiser = MetaSGD(size=3)(params)
+    with pytest.raises(InputError, match=match):
+        optimiser.add_param_group({"params": [nn.Parameter(torch.ones(0))], "lr": lr})
+    assert len(optimiser.param_groups) == 1
+    optimiser.param_groups[0]["lr"] = lr  # as a scheduler may
+    with pytest.raises(InputError, match=match):
+        optimiser.step()
+    assert torch.equal(params[0], torch.ones(3))
+
+
+def test_gradients_that_the_type_of_the_rule_cannot_hold() -> None:
+    params = with_gradients(3, 2, dtype=torch.float64)
+    optimiser = DMSGD()(params)
+    assert params[1].grad is not None
+    params[1].grad[0] = 1e39
+    match = r"fit the rule's type, torch.float32, .* is up to 1e\+39; nothing was changed. Skip"
+    with pytest.raises(InputError, match=match):
+        optimiser.step()
+    assert all(torch.equal(p, torch.ones_like(p)) for p in params)
+    DMSGD().double()(params).step()
+    assert all(p.isfinite().all() for p in params)
 
 
 def test_sparse_gradients() -> None:
@@ -115,6 +139,18 @@ def test_within_autocast() -> None:
         (lambda: DMSGD(size=0), "size to be a whole number"),
         (lambda: MTL2L(hyper_size=0), "hyper_size to be a whole number"),
         (lambda: preprocess(torch.ones(1), 0.0), "p to be above 0, but got 0.0. Try p=10"),
+        (lambda: LSTMOptimiser(p=0), "p to be a finite number above 0, but got 0. Try p=10"),
+        (lambda: MTL2L(p=-1.0), "p to be a finite number above 0"),
+        (lambda: LSTMOptimiser(scale="big"), "scale to be a finite number, but got 'big'"),  # type: ignore[arg-type]
+        (lambda: M2SGD(threshold=float("nan")), "threshold to be a finite number, but got nan"),
+        (lambda: GlobalM2SGD(size=3, threshold=float("inf")), "threshold to be a finite number"),
+        (lambda: MetaSGD(size=3, rate=float("nan")), "rate to be a finite number"),
+        (lambda: LSTMOptimiser(cell="gru", foo=1), "or its cell gru, but got {'foo': 1}: .*'foo'"),
+        (lambda: LSTMOptimiser(dtype=torch.float64), r"but got dtype, .*\.to\(torch.float64\)"),
+        (
+            lambda: MetaSGD.pretrained("mlp"),
+            "comes with weights .*lstm/mlp.*, but meta_sgd does not: .* networks of one size",
+        ),
         (
             lambda: LSTMOptimiser.pretrained("nothing"),
             "known pretrained lstm .* but got 'nothing'",
@@ -155,9 +191,6 @@ def test_context_by_hand_and_by_watching(stable: bool) -> None:
         watching.step()
     exact(values(one), values(two))
     handle.remove()
-    two(images=torch.zeros(1, 6))
-    assert watching._seen is not None
-    assert watching._seen.shape == (4, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -168,9 +201,11 @@ def test_context_by_hand_and_by_watching(stable: bool) -> None:
         (torch.ones(4), r"at least one row, but got the shape \(4,\)"),
         (torch.ones(0, 6), r"at least one row, but got the shape \(0, 6\)"),
         (torch.full((4, 6), float("nan")), "context of finite numbers, .* nothing was changed"),
+        (torch.ones(4, 6).numpy(), "context to be a tensor .*, but got ndarray.*torch.as_tensor"),
+        (torch.tensor(1.0), "context to be a tensor"),
     ],
 )
-def test_bad_context(context: Tensor | None, text: str) -> None:
+def test_bad_context(context: Any, text: str) -> None:
     params = with_gradients((3, 2), 3)
     before = [p.detach().clone() for p in params]
     with pytest.raises(InputError, match=text):

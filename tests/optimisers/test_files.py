@@ -62,6 +62,20 @@ def test_other_contents(path: Path, header: dict[str, str], text: str) -> None:
         load_rule(path)
 
 
+@pytest.mark.parametrize("told", ["tasks: mnist", "3", '"mnist"'])
+def test_a_card_that_is_no_card(path: Path, told: str) -> None:
+    rewritten(path, {"about": told})
+    with pytest.raises(InputError, match="the card of a rule in .* the file is damaged"):
+        about(path)
+    load_rule(path)
+
+
+def test_what_a_file_cannot_hold(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="options and about of plain values.*not JSON serial"):
+        save_rule(DMSGD(), tmp_path / "r.safetensors", about={"curve": torch.ones(2)})
+    assert not list(tmp_path.iterdir())
+
+
 def test_weights_that_are_not_the_rules(path: Path) -> None:
     rewritten(path, {}, static=torch.zeros(2))
     with pytest.raises(InputError, match="they do not fit its options"):

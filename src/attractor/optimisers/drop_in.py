@@ -1,5 +1,6 @@
 """A learned rule as a torch.optim.Optimizer."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -8,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils import _pytree as pytree
-from torch.utils.hooks import RemovableHandle
 
 from attractor.errors import InputError
 from attractor.optimisers.blocks import advance
 from attractor.optimisers.rule import Rule, State, count, flatten, other_size
+from attractor.optimisers.watch import Watch
 
 
 class Learned(Optimizer):
@@ -38,11 +39,7 @@ class Learned(Optimizer):
     """
 
     def __init__(self, params: Iterable[Any], rule: Rule, *, lr: float = 1.0) -> None:
-        if not lr >= 0:
-            raise InputError(
-                f"expected lr to be at least 0, but got {lr}. It multiplies what the rule says; "
-                "try lr=1."
-            )
+        _check_rate(lr)
         self.rule = rule
         self._seen: Tensor | None = None
         super().__init__(params, {"lr": lr, "rule": rule.key})
@@ -57,6 +54,7 @@ class Learned(Optimizer):
         """Add parameters, which start with a state of their own."""
         super().add_param_group(param_group)
         try:
+            _check_rate(self.param_groups[-1]["lr"])
             for parameter in self.param_groups[-1]["params"]:
                 self._check_parameter(parameter)
             if self.rule.size is not None and self._count() > self.rule.size:
@@ -65,18 +63,13 @@ class Learned(Optimizer):
             self.param_groups.pop()
             raise
 
-    def watch(self, model: nn.Module) -> RemovableHandle:
+    def watch(self, model: nn.Module) -> Watch:
         """Keep the input of each training pass of a model, as context for the next step.
 
-        What is returned has a method ``remove``, which ends it.
+        Each step needs a pass of its own before it, and of several passes sees the last. What is
+        returned has a method ``remove``, which ends it; a copy of the model is not watched.
         """
-
-        def keep(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            shown = next((x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)), None)
-            if module.training and shown is not None:
-                self._seen = shown.detach()
-
-        return model.register_forward_pre_hook(keep, with_kwargs=True)
+        return Watch(self, model)
 
     @torch.no_grad()
     def step(
@@ -96,17 +89,18 @@ class Learned(Optimizer):
             with torch.enable_grad():
                 loss = closure()
         shown = self._seen if context is None else context
-        if shown is not None and not shown.isfinite().all():
-            raise InputError(
-                "expected a context of finite numbers, but got others among them; nothing was "
-                "changed. Skip this batch."
-            )
+        if shown is not None:
+            _check_context(shown)
         pieces = list(self._pieces())
+        weight = next(self.rule.parameters())
         for _, params in pieces:  # all are checked before any is changed
-            _check_gradients(params)
+            _check_gradients(params, weight.dtype)
+        for group in self.param_groups:
+            _check_rate(group["lr"])
         rates = {p: float(group["lr"]) for group in self.param_groups for p in group["params"]}
         for first, params in pieces:
             self._update(first, params, rates, None if shown is None else shown[None])
+        self._seen = None
         return loss
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -223,7 +217,28 @@ class Learned(Optimizer):
         return other_size(self.rule, self._count())
 
 
-def _check_gradients(params: list[Tensor]) -> None:
+def _check_rate(lr: Any) -> None:
+    if not 0 <= float(lr) < math.inf:
+        raise InputError(
+            f"expected lr to be at least 0, but got {float(lr)}. It is a finite number that "
+            "multiplies what the rule says; try lr=1."
+        )
+
+
+def _check_context(shown: Any) -> None:
+    if not isinstance(shown, Tensor) or not shown.dim():
+        raise InputError(
+            f"expected the context to be a tensor (batch, ...), but got {type(shown).__name__}; "
+            "nothing was changed. Try context=torch.as_tensor(x)."
+        )
+    if not shown.isfinite().all():
+        raise InputError(
+            "expected a context of finite numbers, but got others among them; nothing was "
+            "changed. Skip this batch."
+        )
+
+
+def _check_gradients(params: list[Tensor], dtype: torch.dtype) -> None:
     for parameter in params:
         gradient = parameter.grad
         if gradient is None:
@@ -238,4 +253,10 @@ def _check_gradients(params: list[Tensor]) -> None:
                 f"expected finite gradients, but that of a parameter of shape "
                 f"{tuple(parameter.shape)} is not; nothing was changed. Skip this batch; "
                 "torch.autograd.detect_anomaly() finds what made it."
+            )
+        if gradient.dtype != dtype and not gradient.to(dtype).isfinite().all():
+            raise InputError(
+                f"expected gradients that fit the rule's type, {dtype}, but that of a parameter of "
+                f"shape {tuple(parameter.shape)} is up to {gradient.abs().max():.2g}; nothing was "
+                f"changed. Skip this batch, or try rule.to({gradient.dtype})."
             )

@@ -128,7 +128,8 @@ class MTL2L(Rule):
         if context is None:
             raise InputError(
                 "MTL2L expects to see what the learner was shown, but got no context. Try "
-                "optimiser.step(context=x), or optimiser.watch(model) once."
+                "optimiser.step(context=x), or optimiser.watch(model) once and a training pass of "
+                "the model before each step."
             )
         if context.dim() < 3 or not context.numel():
             raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -89,6 +90,9 @@ class Rule(nn.Module, ABC):
         known = inspect.signature(cls.__init__).parameters.values()
         defaults = {p.name: p.default for p in known if p.default is not p.empty}
         rule.options = {k: v for k, v in (defaults | given).items() if k != "generator"}
+        for name, default in defaults.items():
+            if isinstance(default, float):
+                _check_number(cls, name, rule.options[name], default)
         return rule
 
     def init(self, params: Tensor) -> State:
@@ -153,6 +157,17 @@ class Rule(nn.Module, ABC):
         rule = load_pretrained(cls.key, name)
         assert isinstance(rule, cls)
         return rule
+
+
+def _check_number(kind: type[Rule], name: str, value: Any, default: float) -> None:
+    """Refuse what is no number, not finite, or a p that is not above 0 (see `preprocess`)."""
+    number = isinstance(value, (int, float)) and math.isfinite(value)
+    if not number or (name == "p" and value <= 0):
+        limit = " above 0" if name == "p" else ""
+        raise InputError(
+            f"{kind.__name__} expects {name} to be a finite number{limit}, but got {value!r}. Try "
+            f"{name}={default:g}."
+        )
 
 
 def needs_size(kind: type[Rule]) -> bool:
