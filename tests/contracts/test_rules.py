@@ -15,7 +15,7 @@ from attractor.optimisers import OPTIMISERS, load_rule, save_rule
 from attractor.optimisers.rule import Rule, State
 from attractor.references import year
 from contracts.cells import seeded
-from contracts.optimisers import LENGTH, NAMES, exact, make_rule
+from contracts.optimisers import LENGTH, NAMES, SIZED, exact, make_rule
 from contracts.test_cells import DOCUMENTED
 
 close = torch.testing.assert_close
@@ -175,6 +175,20 @@ def test_state_has_coordinates_where_the_contract_says(name: str) -> None:
         assert all(leaf.shape[0] == K for leaf in tree_leaves(state.shared))
     leaves, spec = tree_flatten(Descent(rule)()[1])
     assert isinstance(tree_unflatten(leaves, spec), State)
+
+
+@rules
+def test_a_fresh_rule_does_what_the_docs_say(name: str) -> None:
+    """Moves nothing, is gradient descent at 0.01, or something of its own."""
+    context = {"context_size": LENGTH} if name == "mtl2l" else {}
+    rule = OPTIMISERS[name](**({"size": N} if name in SIZED else {}), **context)
+    params, grads = drawn(rule, 1), drawn(rule, 2)
+    steps, _ = rule.update(grads, rule.init(params), params, context=shown(rule))
+    if name in ("lstm", "ihc_lstm", "mtl2l", "global"):
+        assert not steps.any()
+    else:
+        assert torch.equal(steps, -0.01 * grads) == (name in ("meta_sgd", "decaynet"))
+        assert steps.any()
 
 
 @rules
