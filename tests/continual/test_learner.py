@@ -235,6 +235,12 @@ def test_a_task_without_a_head_is_refused() -> None:
         Learner(MultiHead(mlp(), classes), stream)
 
 
+def test_what_is_not_to_be_kept_is_not_kept() -> None:
+    stream = Stream("large", [replace(task, keep=False) for task in digits(2)])
+    Learner(mlp(), stream, iterations=2)
+    assert not any("test_samples" in vars(task) for task in stream)
+
+
 def test_models_that_answer_otherwise_are_refused() -> None:
     x, y = torch.randn(6, 4, 2), torch.tensor([0, 1, 2, 0, 1, 2])
     each = Data(x, y[:, None].repeat(1, 4))

@@ -270,7 +270,7 @@ def check(model: nn.Module, stream: Stream) -> None:
             f"expected a stream that tells the task, which {type(model).__name__} needs to know, "
             f"but {stream.name!r} does not. Try dataclasses.replace(stream, identity=True)."
         )
-    some = stream[0].test_samples[:2]
+    some = stream[0].some_test(2)
     device = next(model.parameters()).device
     training = model.training
     model.eval()
