@@ -24,9 +24,9 @@ class Curve:
     """How one learner fared with one optimiser.
 
     `train` holds the loss on each batch before its update; `steps`, `loss` and `accuracy` are
-    those of the held-out evaluations. A learner that diverged has infinite losses from there on,
-    and accuracies that are NaN. An objective without data, such as `Quadratic`, has no accuracy
-    either, and its own value in the place of the held-out loss.
+    those of the held-out evaluations. A learner that diverged has infinite losses and accuracies of
+    0 from there on. An objective without data, such as `Quadratic`, has its own value in the place
+    of the held-out loss, and NaN for its accuracy.
     """
 
     optimiser: str
@@ -139,7 +139,7 @@ def _follow(
             ended = math.isfinite(reached)
             curve.steps.append(step)
             curve.loss.append(reached if ended else math.inf)
-            curve.accuracy.append(found.get("accuracy", math.nan) if ended else math.nan)
+            curve.accuracy.append(found.get("accuracy", math.nan) if ended else 0.0)
 
 
 def _measure(network: nn.Module, task: Task, split: Any, batch: Batch) -> dict[str, float]:
