@@ -1,6 +1,7 @@
 """The shipped weights of Anytime do what they are shipped for."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ import torch
 from attractor.meta import Problem, compare
 from attractor.models import MLP
 from attractor.optimisers import Anytime
+from attractor.optimisers.files import about, shipped_file
 from attractor.tasks import Digits
 
 
@@ -24,3 +26,9 @@ def test_shipped_weights_beat_common_optimisers_untuned() -> None:
     for at in (0, 2):
         found = {curve.optimiser: curve.loss[at] for curve in curves}
         assert min(found, key=lambda name: found[name]) == "anytime", found
+
+
+def test_the_card_names_the_script_that_made_the_weights() -> None:
+    name = about(shipped_file("anytime", "default"))["made by"].partition(":")[0]
+    script = Path(__file__).parents[2] / name
+    assert '"choose"' in script.read_text()
