@@ -164,12 +164,12 @@ class Learner:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where a learner with the same arguments was; if that fails, nothing has changed."""
-        made = self._made()
-        for what, theirs in state["made"].items():
-            if theirs != made[what]:
+        theirs = state.get("made", {})
+        for what, ours in self._made().items():
+            if theirs.get(what) != ours:
                 raise InputError(
-                    f"expected the state of a learner with the {what} {made[what]}, but it is of "
-                    f"one with {theirs}. Make the learner with the arguments that it had."
+                    f"expected the state of a learner with the {what} {ours}, but it is of one "
+                    f"with {theirs.get(what)}. Make the learner with the arguments that it had."
                 )
         before = self.state_dict()
         try:
