@@ -93,7 +93,8 @@ def test_lstm_of_the_published_size() -> None:
 def test_a_narrow_lstm_steps_by_the_output_of_its_last_unit() -> None:
     rule = LSTMOptimiser(hidden_size=4, narrow=True, generator=seeded())
     assert rule.head is None
-    first, last = rule.stack.cells
+    stack: Any = rule.stack.cells
+    first, last = stack
     assert [float(cell.bias[0].detach()) for cell in (first, last)] == [-1.0, -1.0]
     g, theta = normal(STEPS, 1, COORDINATES).float(), torch.zeros(1, COORDINATES)
     state = rule.init(theta)
@@ -208,8 +209,9 @@ def test_sizes_of_the_global_form() -> None:
 
 @pytest.mark.parametrize("cell", sorted(CELLS))
 def test_any_cell_takes_the_place_of_the_lstm(cell: str) -> None:
-    options = {"decaynet": {"length": 10}}.get(cell, {})
+    options: dict[str, Any] = {"decaynet": {"length": 10}}.get(cell, {})
     rule = LSTMOptimiser(cell=cell, hidden_size=8, generator=seeded(), **options)
+    assert rule.head is not None
     torch.nn.init.ones_(rule.head.weight)  # an untrained rule moves nothing
     params = normal(2, 5).float()
     state = rule.init(params)
