@@ -1,4 +1,4 @@
-"""The figures of the papers, drawn from runs as means over seeds with their 95% intervals.
+"""The figures of the papers, drawn from runs: means over seeds with 95% intervals, or the seeds.
 
     pip install -e ".[figures]" -c constraints.txt
     python benchmarks/figures.py RUNS [--out docs/reproduction/figures] [--only figure-6.3]
@@ -56,7 +56,7 @@ class Figure:
 
 
 def replay(setting: str) -> list[str]:
-    of = ("MetaSGD-CL", "ER", "ER, balanced, lr 0.02", "MetaSGD-CL, rates at the cap")
+    of = ("MetaSGD-CL", "ER", "ER, lr 0.1", "ER, balanced, lr 0.02")
     return [f"{method}, {setting}" for method in of]
 
 
@@ -147,7 +147,13 @@ def draw_line(ax: Axes, runs: Sequence[Run], figure: Figure, panel: Panel, colou
     scale, x = (1, line.steps) if figure.losses else (100, line.steps / of_a_task)
     name = line.label.removesuffix(f", {panel.title}")
     ax.plot(x, scale * line.mean, label=f"{name} (n = {line.n.max()})", color=colour)
-    ax.fill_between(x, scale * line.low, scale * line.high, color=colour, alpha=0.2, linewidth=0)
+    if figure.losses:  # a band would hide that some seeds diverge and others do not
+        for run in runs:
+            series = run.series(panel.split, panel.metric)
+            ax.plot(list(series), list(series.values()), color=colour, alpha=0.35, linewidth=0.6)
+    else:
+        low, high = scale * line.low, scale * line.high
+        ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
 def main() -> None:
