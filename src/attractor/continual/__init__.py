@@ -4,8 +4,9 @@ from attractor.continual.agem import AGEM as AGEM
 from attractor.continual.base import Loss as Loss
 from attractor.continual.base import Strategy as Strategy
 from attractor.continual.base import answer as answer
-from attractor.continual.base import combine as combine
 from attractor.continual.base import cross_entropy as cross_entropy
+from attractor.continual.checking import check as check
+from attractor.continual.combined import combine as combine
 from attractor.continual.er import ER as ER
 from attractor.continual.ewc import EWC as EWC
 from attractor.continual.freeze import Freeze as Freeze
@@ -14,7 +15,6 @@ from attractor.continual.gradients import GroupGradients as GroupGradients
 from attractor.continual.hat import HAT as HAT
 from attractor.continual.joint import Joint as Joint
 from attractor.continual.learner import Learner as Learner
-from attractor.continual.learner import check as check
 from attractor.continual.learner import train as train
 from attractor.continual.masks import Masked as Masked
 from attractor.continual.masks import Wire as Wire

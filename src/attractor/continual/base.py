@@ -1,7 +1,7 @@
 """The contract of a strategy: what it may do, and when."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
@@ -140,83 +140,7 @@ class Strategy:
             )
 
 
-class Combined(Strategy):
-    """Several strategies at once.
-
-    A strategy that wraps the model starts before the others, and one that adds samples gives its
-    loss to the others as the loss on the batch, in whatever order they are named. Gradients are
-    changed in the order of the names.
-
-    Args:
-        strategies: at most one of a kind.
-
-    Example:
-        >>> from attractor.continual import ER, Stable, combine
-        >>> combine(Stable(0.9), ER("ring", 250))  # doctest: +ELLIPSIS
-        combine(Stable(gamma=0.9, least=5e-05), ER(memory='ring', size=250, ...))
-    """
-
-    def __init__(self, strategies: Sequence[Strategy]) -> None:
-        self.strategies = list(strategies)
-        steps = [one for one in strategies if type(one).step is not Strategy.step]
-        _at_most_one("makes the step itself", steps)
-        adding = [one for one in strategies if one.adds_samples]
-        _at_most_one("adds samples", adding)
-        if any(one.own_rates for one in strategies):
-            _at_most_one(
-                "sets rates", [one for one in strategies if one.own_rates or one.sets_rate]
-            )
-        self._steps = steps[0].step if steps else super().step
-        others = [one for one in strategies if not one.adds_samples]
-        self._inside_out = [*adding, *reversed(others)]
-
-    def __repr__(self) -> str:
-        return f"combine({', '.join(map(repr, self.strategies))})"
-
-    def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
-        for one in sorted(self.strategies, key=lambda one: not one.wraps_model):
-            model = one.start(model, stream, generator=generator)
-        return model
-
-    def start_task(
-        self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int
-    ) -> None:
-        for one in self.strategies:
-            one.start_task(model, task, optimiser, updates)
-
-    def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        for one in self._inside_out:
-            base = _Loss(one, base)
-        return base(model, batch)
-
-    def after_backward(self, model: nn.Module) -> None:
-        for one in self.strategies:
-            one.after_backward(model)
-
-    def step(self, model: nn.Module, optimiser: Optimizer) -> None:
-        self._steps(model, optimiser)
-
-    def end_task(self, model: nn.Module, task: Experience) -> None:
-        for one in self.strategies:
-            one.end_task(model, task)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {str(place): one.state_dict() for place, one in enumerate(self.strategies)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        for place, one in enumerate(self.strategies):
-            one.load_state_dict(state[str(place)])
-
-
-def _at_most_one(what: str, strategies: Sequence[Strategy]) -> None:
-    if len(strategies) > 1:
-        names = " and ".join(type(one).__name__ for one in strategies)
-        raise InputError(
-            f"expected at most one strategy that {what}, but got {names}. Leave one of them out."
-        )
-
-
-class _Loss:
+class Nested:
     """The loss of a strategy, as that on which another one builds."""
 
     def __init__(self, strategy: Strategy, base: Loss) -> None:
@@ -231,11 +155,6 @@ def plain(base: Loss) -> Loss:
 
     For samples other than those of the batch: a strategy's loss counts, remembers and replays.
     """
-    while isinstance(base, _Loss):
+    while isinstance(base, Nested):
         base = base.base
     return base
-
-
-def combine(*strategies: Strategy) -> Strategy:
-    """One strategy out of several, such as ``combine(ER(), Stable())``."""
-    return strategies[0] if len(strategies) == 1 else Combined(strategies)

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 
-from attractor.continual.base import Loss, Strategy, answer, cross_entropy
+from attractor.continual.base import Loss, Strategy, cross_entropy
+from attractor.continual.checking import check
 from attractor.continual.naive import Naive
 from attractor.continual.result import Moment, Result, accuracies
 from attractor.continual.saving import join, split
 from attractor.errors import InputError
-from attractor.models import MultiHead
 from attractor.tasks.options import whole
-from attractor.tasks.streams import Batches, Experience, Samples, Stream
+from attractor.tasks.streams import Batches, Experience, Stream
 
 MakeOptimiser = Callable[[Iterable[nn.Parameter]], Optimizer]
 """From parameters to an optimiser."""
@@ -250,67 +250,3 @@ def train(
     while not learner.done:
         learner.step()
     return learner.result()
-
-
-def check(model: nn.Module, stream: Stream) -> None:
-    """Refuse a model that cannot learn a stream, before anything is lost.
-
-    Args:
-        model: what a strategy's `start` gave.
-        stream: the tasks.
-
-    Example:
-        >>> from attractor.models import MLP
-        >>> from attractor.tasks.streams import permuted_images
-        >>> g = torch.Generator().manual_seed(0)
-        >>> check(MLP([64, 32, 10]), permuted_images(dataset="digits", tasks=2, generator=g))
-    """
-    if getattr(type(model), "needs_task", False) and not stream.identity:
-        raise InputError(
-            f"expected a stream that tells the task, which {type(model).__name__} needs to know, "
-            f"but {stream.name!r} does not. Try dataclasses.replace(stream, identity=True)."
-        )
-    some = stream[0].some_test(2)
-    device = next(model.parameters()).device
-    training = model.training
-    model.eval()
-    with torch.inference_mode():
-        answers = _answer(model, some.map(lambda t: t.to(device)), stream)
-    model.train(training)
-    if answers.shape[:-1] != some.y.shape:
-        raise InputError(
-            f"expected a model with answers of shape {tuple(some.y.shape)} and a score for each "
-            f"class, to inputs of shape {tuple(some.x.shape)}, but they have the shape "
-            f"{tuple(answers.shape)}. Samples come first; recurrent networks need "
-            "batch_first=True, and a SequenceTagger answers at each step."
-        )
-    if answers.shape[-1] < stream.outputs:
-        raise InputError(
-            f"expected a model with an output for each of the {stream.outputs} classes of the "
-            f"stream {stream.name!r}, but it has {answers.shape[-1]}. Widen its last layer, or "
-            "relabel the classes of each task."
-        )
-    for module in model.modules():
-        if isinstance(module, MultiHead):
-            _check_heads(module, stream)
-
-
-def _check_heads(model: MultiHead, stream: Stream) -> None:
-    for task in stream:
-        if model.hidden[task.task, list(task.classes)].any():
-            raise InputError(
-                f"expected a head for the classes {list(task.classes)} of the task {task.name!r}, "
-                "but the MultiHead of that task has others. Make it with "
-                "[task.classes for task in stream] of this stream, or the stream with own_heads."
-            )
-
-
-def _answer(model: nn.Module, some: Samples, stream: Stream) -> Tensor:
-    try:
-        return answer(model, some)
-    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
-        raise InputError(
-            f"expected a model that takes inputs of shape {tuple(some.x.shape)} from the stream "
-            f"{stream.name!r}, but it says: {error}. Samples come first; recurrent networks need "
-            "batch_first=True."
-        ) from error
