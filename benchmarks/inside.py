@@ -33,6 +33,8 @@ from attractor.tasks.streams import Experience, Stream, image_sets, joined, perm
 TASKS = (2, 4, 6, 8, 10)
 LAYERS = ("layer 1", "layer 2", "softmax layer")
 UPDATES, WINDOW = 525, 50
+SHOWN = 5
+"""Updates from one point of a drawn curve to the next."""
 NETWORKS: dict[str, Callable[..., nn.Module]] = {"MLP": MLP, "Res-MLP": ResMLP, "HCN": HCN}
 
 
@@ -202,9 +204,9 @@ def draw_gradients(averages: dict[str, Tensor], path: Path) -> None:
         fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
         for ax, place, what in zip(axes, (0, 2), ("loss", "mean |gradient| of W2"), strict=True):
             for name, average in averages.items():
-                found = average[..., place]
+                found = average[:, ::SHOWN, place]
                 half = t_quantile(len(found)) * found.std(0) / len(found) ** 0.5
-                updates = np.arange(WINDOW, WINDOW + found.shape[1])
+                updates = np.arange(WINDOW, WINDOW + average.shape[1], SHOWN)
                 (line,) = ax.plot(updates, found.mean(0), label=name)
                 low, high = found.mean(0) - half, found.mean(0) + half
                 ax.fill_between(updates, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
