@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 import attractor
-from attractor import cells, continual, experiments, memory, models, optimisers, report, tasks
+from attractor import cells, continual, experiments, models, optimisers, report, tasks
 from attractor.experiments.train import train
 from experiments.helpers import tiny
 
@@ -52,7 +52,8 @@ def test_every_page_is_in_the_navigation() -> None:
         cells,
         continual,
         experiments,
-        memory,
+        cells.memory,
+        continual.replay,
         models,
         optimisers,
         report,

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from attractor.cells.controllers import Controller
+from attractor.cells.memory.controllers import Controller
 from cells.against import array
 from reference.result import Array
 

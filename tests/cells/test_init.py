@@ -12,7 +12,7 @@ from attractor.cells import (
     Recurrent,
     RNNCell,
 )
-from attractor.cells.layer import cell_options
+from attractor.cells.layer.recurrent import cell_options
 from attractor.errors import InputError
 from contracts.cells import seeded
 

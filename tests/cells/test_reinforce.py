@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attractor.cells import AuxiliaryReward, Baseline, initial_baseline, reinforce_loss
-from attractor.cells.reinforce import discounted_returns, learning_signal
+from attractor.cells.memory.reinforce import discounted_returns, learning_signal
 from attractor.errors import InputError
 from cells.against import agree, array
 from reference import tardis

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attractor.cells import LSTMState, Recurrent, compose, layer_norm, unroll, zoneout
-from attractor.cells.noise import Masked
+from attractor.cells.wrap.noise import Masked
 from attractor.errors import InputError
 from cells.against import BATCH, TIME, agree, array, blocks, normal, random_cell
 from contracts.cells import seeded

@@ -22,7 +22,7 @@ from attractor.continual import (
     Strategy,
     combine,
 )
-from attractor.memory import Slots
+from attractor.continual.replay import Slots
 from attractor.models import HCN
 from attractor.tasks.streams import Stream
 from continual.helpers import digits, mlp, parameters, seeded

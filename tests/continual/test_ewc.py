@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from attractor import InputError
 from attractor.continual import EWC, Learner
-from attractor.continual.ewc import Anchor, merged
 from attractor.continual.flat import Flat
+from attractor.continual.strategies.ewc import Anchor, merged
 from attractor.models import SequenceTagger
 from attractor.tasks import IGNORE
 from attractor.tasks.streams import Data, Experience, Stream

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from attractor.continual.gem import RIDGE, multipliers, project
 from attractor.continual.rows import Rows
+from attractor.continual.strategies.gem import RIDGE, multipliers, project
 
 Floats = NDArray[np.float64]
 

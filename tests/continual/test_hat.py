@@ -12,7 +12,7 @@ from torch.optim import SGD, Adam
 
 from attractor import InputError
 from attractor.continual import HAT, Learner, Masked, Wire, cross_entropy
-from attractor.continual.masks import wiring
+from attractor.continual.strategies.masks import wiring
 from attractor.models import HCN, MLP, MultiHead, ResMLP
 from continual.helpers import batch, digits, mlp, seeded
 

@@ -6,9 +6,9 @@ import torch.nn.functional as F
 
 from attractor import InputError
 from attractor.continual import AGEM, ER, Joint, Learner, cross_entropy
-from attractor.continual.agem import project
-from attractor.continual.episodes import Kind
 from attractor.continual.flat import Flat
+from attractor.continual.replay.episodes import Kind
+from attractor.continual.strategies.agem import project
 from attractor.tasks.streams import Samples, own_heads
 from continual.helpers import batch, digits, mlp, parameters, seeded
 

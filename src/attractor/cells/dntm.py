@@ -7,10 +7,10 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Cell, Placement, positive, zeros_like_parameters
-from attractor.cells.controllers import ControllerKind, controller_class
 from attractor.cells.init import uniform_
+from attractor.cells.memory import choose, cosine, erase_and_add, gumbel, read, unit, wide
+from attractor.cells.memory.controllers import ControllerKind, controller_class
 from attractor.errors import InputError
-from attractor.memory import choose, cosine, erase_and_add, gumbel, read, unit, wide
 
 
 class DNTMState(NamedTuple):
@@ -66,7 +66,7 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
 
     With ``discrete=True`` each head uses one cell: in training one drawn from :math:`w_t`, in
     evaluation the likeliest. No gradient passes through a choice; train the heads with
-    `attractor.cells.reinforce` and ``log_prob``, which the state has for every step. The
+    `attractor.cells.memory.reinforce` and ``log_prob``, which the state has for every step. The
     attribute ``discrete`` may be set later, to train with continuous addressing first.
 
     ``read_ih``, ``read_hh`` and ``read_bias`` stack k, β, γ; ``write_*`` k, β, γ, e, α.

@@ -7,10 +7,10 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Cell, Placement, positive, zeros_like_parameters
-from attractor.cells.controllers import ControllerKind, controller_class
 from attractor.cells.init import uniform_
+from attractor.cells.memory import cosine, erase_and_add, read, sharpen, shift, unit, wide
+from attractor.cells.memory.controllers import ControllerKind, controller_class
 from attractor.errors import InputError
-from attractor.memory import cosine, erase_and_add, read, sharpen, shift, unit, wide
 
 
 class NTMState(NamedTuple):

@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 from attractor.cells.base import Placement, zeros_like_parameters
 from attractor.cells.gated import PLAIN, Maps, SummedCell
 from attractor.cells.init import Initialiser, weights_
-from attractor.cells.normalise import UnitNorm
+from attractor.cells.wrap.normalise import UnitNorm
 from attractor.errors import InputError
 
 

@@ -8,8 +8,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Cell, Placement, positive, zeros_like_parameters
 from attractor.cells.init import uniform_
-from attractor.errors import unknown
-from attractor.memory import (
+from attractor.cells.memory import (
     choose,
     gumbel,
     logistic,
@@ -20,6 +19,7 @@ from attractor.memory import (
     straight_through,
     wide,
 )
+from attractor.errors import unknown
 
 ESTIMATORS = ("gumbel", "reinforce")
 
@@ -92,7 +92,7 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
     With ``estimator="gumbel"`` the gradient of :math:`w^r_t` is that of :math:`\bar w^r_t`
     (straight through). With ``"reinforce"`` the cell is drawn from
     :math:`\mathrm{softmax}(\pi_t)` and no gradient passes through the draw: train the attention
-    with `attractor.cells.reinforce` and ``log_prob``, which the state has for every step. In
+    with `attractor.cells.memory.reinforce` and ``log_prob``, which the state has for every step. In
     evaluation the reads are fixed choices, and gradients are exact.
 
     ``weight_ih``, ``weight_hh``, ``weight_rh`` and ``bias`` stack i, f, c, o, then α and β.

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from attractor.continual.base import answer
+from attractor.continual.strategies.base import answer
 from attractor.errors import InputError
 from attractor.models import MultiHead
 from attractor.tasks.streams import Samples, Stream

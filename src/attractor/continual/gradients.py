@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from attractor.continual.base import Loss
 from attractor.continual.flat import Flat
 from attractor.continual.rows import Rows, products, shares, sums
+from attractor.continual.strategies.base import Loss
 from attractor.tasks.streams import Samples
 
 
@@ -29,7 +29,7 @@ class GroupGradients:
             they differ.
 
     Example:
-        >>> from attractor.continual.base import cross_entropy
+        >>> from attractor.continual.strategies.base import cross_entropy
         >>> model = nn.Linear(3, 2)
         >>> x, y = torch.randn(4, 3), torch.tensor([0, 1, 0, 1])
         >>> batch = Samples(x, y, torch.zeros(4))

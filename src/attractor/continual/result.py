@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from attractor.continual.base import answer, asked
 from attractor.continual.metrics import measure
+from attractor.continual.strategies.base import answer, asked
 from attractor.tasks import IGNORE
 from attractor.tasks.streams import Experience, Stream
 

@@ -1,0 +1,339 @@
+"""A recurrent layer from any cell: the drop-in for ``nn.LSTM``."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.utils import _pytree as pytree
+
+from attractor.cells.base import Cell, map_state, positive
+from attractor.cells.layer.unroll import Unrolled, exporting, unroll, unroll_ragged
+from attractor.cells.table import CELLS
+from attractor.errors import InputError, unknown
+
+CellFactory = Callable[..., Cell[Any, Any]]
+"""A `Cell` class, or whatever else makes a cell from sizes and options."""
+
+
+class Recurrent(nn.Module):
+    r"""Any cell over time, in layers and directions, called and answering as ``nn.LSTM``.
+
+    Args:
+        cell: a key of ``CELLS``, a `Cell` class, or what `layer_norm`, `zoneout` and the like
+            return.
+        input_size: features of the input.
+        hidden_size: units of each cell.
+        num_layers: layers, each reading the outputs of the one below.
+        batch_first: input and output are ``(batch, time, features)``.
+        dropout: on the outputs of every layer but the last, in training.
+        bidirectional: also read from the end; outputs are concatenated.
+        generator: draws the initial weights; ``None`` means torch's default generator.
+        device: where the parameters are.
+        dtype: the type of the parameters.
+        cell_options: go to the cell.
+
+    Shape:
+        The input is ``(time, batch, input_size)``, or ``(time, input_size)`` for one sequence, or
+        a ``PackedSequence``. The output has the same form with ``D * output_size`` features,
+        where D is 2 if bidirectional. Each tensor of the state is ``(D * num_layers, batch, ...)``.
+
+    Returns:
+        ``(output, state)``, where the state is what the cell says: ``h_n`` for a GRU,
+        ``(h_n, c_n)`` for an LSTM. With ``return_states=True`` ``(output, state, states)``: the
+        states after every step, with time as a new first dimension (zero after the end of a
+        packed sequence).
+
+    Example:
+        >>> layer = Recurrent("lstm", 3, 8, num_layers=2, batch_first=True)
+        >>> output, (h_n, c_n) = layer(torch.zeros(4, 10, 3))
+        >>> output.shape, h_n.shape
+        (torch.Size([4, 10, 8]), torch.Size([2, 4, 8]))
+    """
+
+    def __init__(
+        self,
+        cell: str | CellFactory,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        generator: Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **cell_options: Any,
+    ) -> None:
+        super().__init__()
+        make = resolve(cell)
+        _check_options(make, cell_options)
+        if not 0 <= dropout <= 1:
+            raise InputError(f"expected dropout to be from 0 to 1, but got {dropout!r}. Try 0.1.")
+        self.input_size = positive(type(self), "input_size", input_size)
+        self.hidden_size = positive(type(self), "hidden_size", hidden_size)
+        self.num_layers = positive(type(self), "num_layers", num_layers)
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.cells = nn.ModuleList()
+        features = input_size
+        for _ in range(num_layers):
+            for _ in range(self.num_directions):
+                made = make(
+                    features,
+                    hidden_size,
+                    generator=generator,
+                    device=device,
+                    dtype=dtype,
+                    **cell_options,
+                )
+                if not isinstance(made, Cell):
+                    raise InputError(
+                        f"expected {name_of(make)} to make a Cell, but it made {type(made)}."
+                    )
+                self.cells.append(made)
+            features = self.num_directions * made.output_size
+        self.output_size = features
+
+    @property
+    def num_directions(self) -> int:
+        """1, or 2 if bidirectional."""
+        return 2 if self.bidirectional else 1
+
+    def forward(
+        self,
+        input: Tensor | PackedSequence,  # noqa: A002 - as nn.LSTM names it
+        hx: Any = None,
+        *,
+        return_states: bool = False,
+    ) -> Any:
+        """Read the input from the state `hx` (zero if not given)."""
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx, return_states)
+        x = self._time_major(input)
+        batched = input.dim() == 3
+        initial = self._initial_states(hx, x.shape[1], batched)
+        output, state, states = self._run(x, initial, None, return_states)
+        if not batched:
+            output, state = output.squeeze(1), map_state(lambda s: s.squeeze(1), state)
+            states = map_state(lambda s: s.squeeze(2), states)
+        elif self.batch_first:
+            output = output.transpose(0, 1)
+        if exporting():
+            # plain tuples, so that a saved program can be loaded without attractor
+            state, states = _plain(state), _plain(states)
+        return (output, state, states) if return_states else (output, state)
+
+    def _forward_packed(self, input: PackedSequence, hx: Any, return_states: bool) -> Any:  # noqa: A002
+        if input.batch_sizes.numel() == 0 or input.data.shape[0] == 0:
+            raise InputError(
+                "expected a PackedSequence of sequences with at least one step each, but it is "
+                "empty. Drop empty sequences before you pack."
+            )
+        self._check_features(input.data)
+        x, lengths = pad_packed_sequence(input._replace(sorted_indices=None, unsorted_indices=None))
+        initial = self._initial_states(hx, x.shape[1], batched=True)
+        if input.sorted_indices is not None:
+            order = input.sorted_indices
+            initial = [map_state(lambda s: s.index_select(0, order), s) for s in initial]
+        output, state, states = self._run(x, initial, lengths, return_states)
+        if input.unsorted_indices is not None:
+            back = input.unsorted_indices
+            state = map_state(lambda s: s.index_select(1, back), state)
+            states = map_state(lambda s: s.index_select(2, back), states)
+        packed = pack_padded_sequence(output, lengths)._replace(
+            sorted_indices=input.sorted_indices, unsorted_indices=input.unsorted_indices
+        )
+        return (packed, state, states) if return_states else (packed, state)
+
+    def _run(
+        self, x: Tensor, initial: list[Any], lengths: Tensor | None, return_states: bool
+    ) -> Unrolled:
+        """All layers and directions over x ``(time, batch, features)``."""
+        final, every = [], []
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = F.dropout(x, self.dropout, self.training)
+            outputs = []
+            for direction in range(self.num_directions):
+                index = layer * self.num_directions + direction
+                y, state, states = _run_one(
+                    self.cells[index], x, initial[index], lengths, bool(direction), return_states
+                )
+                outputs.append(y)
+                final.append(state)
+                every.append(states)
+            x = torch.cat(outputs, dim=-1) if self.bidirectional else outputs[0]
+        states = map_state(lambda *s: torch.stack(s, 1), *every) if return_states else ()
+        return Unrolled(x, map_state(lambda *s: torch.stack(s), *final), states)
+
+    def _time_major(self, x: Tensor) -> Tensor:
+        """Check the input, and bring it to ``(time, batch, features)``."""
+        if x.dim() not in (2, 3):
+            raise InputError(
+                f"{type(self).__name__} expects x of 3 dimensions, or 2 for one sequence, but got "
+                f"shape {tuple(x.shape)}. Add a feature dimension with x[..., None] if it has none."
+            )
+        self._check_features(x)
+        if x.dim() == 2:
+            x = x[:, None]
+        elif self.batch_first:
+            x = x.transpose(0, 1)
+        if x.shape[0] == 0 or x.shape[1] == 0:
+            what = "time step" if x.shape[0] == 0 else "sequence"
+            raise InputError(
+                f"{type(self).__name__} expects at least one {what}, but (time, batch, features) "
+                f"is {tuple(x.shape)}. Drop empty sequences first."
+            )
+        return x
+
+    def _check_features(self, x: Tensor) -> None:
+        name = type(self).__name__
+        if x.shape[-1] != self.input_size:
+            raise InputError(
+                f"{name} expects input_size={self.input_size}, but x has shape {tuple(x.shape)}, "
+                f"whose last dimension is {x.shape[-1]}. "
+                "If your data is (features, time), transpose it first."
+            )
+        if not x.is_floating_point():
+            raise InputError(
+                f"{name} expects x of a floating-point type, but got {x.dtype}. "
+                "Try x.float(), or one-hot or embedded symbols."
+            )
+
+    def _initial_states(self, hx: Any, batch: int, batched: bool) -> list[Any]:
+        """The state of each cell, as given by the caller or as the cell starts."""
+        cells: Any = self.cells
+        default = [cell.initial_state(batch) for cell in cells]
+        if hx is None:
+            return default
+        spec = pytree.tree_structure(default[0])
+        expected = [
+            (len(default), *(leaf.shape if batched else leaf.shape[1:]))
+            for leaf in pytree.tree_leaves(default[0])
+        ]
+        leaves = pytree.tree_leaves(hx)
+        got = [tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        if got != expected:
+            swapped = batched and [s[:1] + s[2:] for s in got] == [s[:1] + s[2:] for s in expected]
+            order = "(batch, time, features)" if self.batch_first else "(time, batch, features)"
+            advice = (
+                f"Time and batch may be swapped: x is read as {order}; "
+                f"try batch_first={not self.batch_first}."
+                if swapped
+                else "Try the state that the layer returned for a batch of the same size."
+            )
+            raise InputError(
+                f"{type(self).__name__} expects an initial state of shape "
+                f"{' and '.join(map(str, expected))} for {batch} sequences, but got "
+                f"{' and '.join(map(str, got))}. {advice}"
+            )
+        per_cell = [leaf if batched else leaf[:, None] for leaf in leaves]
+        return [
+            pytree.tree_unflatten([leaf[index] for leaf in per_cell], spec)
+            for index in range(len(default))
+        ]
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do: kept so that code written for ``nn.LSTM`` runs as it is."""
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"]
+        parts += ["batch_first=True"] if self.batch_first else []
+        parts += [f"dropout={self.dropout}"] if self.dropout else []
+        parts += ["bidirectional=True"] if self.bidirectional else []
+        return ", ".join(parts)
+
+
+def _run_one(
+    cell: Any, x: Tensor, state: Any, lengths: Tensor | None, backwards: bool, return_states: bool
+) -> Unrolled:
+    """One cell in one direction."""
+    cell = cell.ready()
+    if backwards:
+        x = _flip(x, lengths)
+    if lengths is None:
+        done = unroll(cell, cell.prepare(x), state, return_states=return_states)
+    else:
+        sizes = (lengths[None] > torch.arange(x.shape[0])[:, None]).sum(1).tolist()
+        prepared = cell.prepare_ragged(x, lengths)
+        done = unroll_ragged(cell, prepared, state, sizes, return_states=return_states)
+    if backwards:
+        output, state, states = done
+        done = Unrolled(
+            _flip(output, lengths), state, map_state(lambda s: _flip(s, lengths), states)
+        )
+    return done
+
+
+def _plain(state: Any) -> Any:
+    return tuple(map(_plain, state)) if isinstance(state, tuple) else state
+
+
+def _flip(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """Reverse time, each sequence within its own length."""
+    if lengths is None:
+        return x.flip(0)
+    time = torch.arange(x.shape[0], device=x.device)[:, None]
+    ends = lengths.to(x.device)[None]
+    index = torch.where(time < ends, ends - 1 - time, time)
+    return x[index, torch.arange(x.shape[1], device=x.device)]
+
+
+def resolve(cell: str | CellFactory) -> CellFactory:
+    """What makes the cell that is meant by a key of ``CELLS``, a class or a function."""
+    if isinstance(cell, str):
+        if cell not in CELLS:
+            raise unknown("cell", cell, CELLS)
+        return CELLS[cell]
+    if issubclass(cell, Cell) if inspect.isclass(cell) else callable(cell):
+        return cell
+    raise InputError(
+        f"expected cell to be a key of CELLS or a Cell class, but got {cell!r}. "
+        f"Try one of {', '.join(sorted(CELLS))}."
+    )
+
+
+def name_of(cell: CellFactory) -> str:
+    """The name of a cell in messages."""
+    return str(getattr(cell, "__name__", cell))
+
+
+def cell_options(cell: CellFactory) -> dict[str, inspect.Parameter]:
+    """The options of a cell, by name."""
+    common = {"generator", "device", "dtype"}
+    parameters = inspect.signature(cell).parameters.values()
+    return {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in common}
+
+
+def _check_options(cell: CellFactory, options: dict[str, Any]) -> None:
+    known = cell_options(cell)
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cell).parameters.values())
+    for name, value in options.items():
+        if name in known:
+            _check_kind(name_of(cell), name, value, known[name].default)
+        elif not takes_any:
+            raise unknown(f"option of {name_of(cell)}", name, known)
+
+
+def _check_kind(owner: str, name: str, value: Any, default: Any) -> None:
+    """A value must be of the kind of the default, where that says anything."""
+    kinds: list[tuple[type, tuple[type, ...], str]] = [
+        (bool, (bool,), "True or False"),
+        (int, (int,), "a whole number"),
+        (float, (int, float), "a number"),
+        (str, (str,), "text"),
+    ]
+    for kind, accepted, words in kinds:
+        if type(default) is kind:
+            if not isinstance(value, accepted) or (kind is not bool and isinstance(value, bool)):
+                raise InputError(
+                    f"{owner} expects {name} to be {words}, but got {value!r}. "
+                    f"The default is {default!r}."
+                )
+            return

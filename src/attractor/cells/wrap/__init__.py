@@ -1,0 +1,1 @@
+"""What goes on a cell from outside: normalisers and regularisers."""

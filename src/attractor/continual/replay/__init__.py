@@ -1,0 +1,8 @@
+"""Samples that are kept to be learned again."""
+
+from attractor.continual.replay.reservoir import Reservoir as Reservoir
+from attractor.continual.replay.slots import Slots as Slots
+from attractor.continual.replay.slots import hard_storage as hard_storage
+from attractor.continual.replay.slots import ring_buffer as ring_buffer
+from attractor.continual.replay.store import Rows as Rows
+from attractor.continual.replay.store import Store as Store

@@ -1,0 +1,112 @@
+"""The samples that a learner keeps of the tasks behind it."""
+
+from typing import Any, Literal, get_args
+
+from torch import Generator
+
+from attractor.continual.replay import Reservoir, Rows, Slots, hard_storage, ring_buffer
+from attractor.errors import InputError
+from attractor.tasks.options import one_of, whole
+from attractor.tasks.streams import Samples
+
+Kind = Literal["hard", "ring", "reservoir", "classes"]
+"""The first samples of each task, the newest, a fair sample of all, or one of each class."""
+
+
+OfTasks = Literal["hard", "ring"]
+"""The memories that keep tasks apart."""
+
+
+class Episodes:
+    """A memory of samples of each task, from which learners replay.
+
+    Args:
+        kind: ``"hard"`` storage of ``size`` samples per task, or a memory of ``size`` samples in
+            all: a ``"ring"`` with an equal part for each task, a ``"reservoir"``, or a reservoir
+            that is balanced by ``"classes"``.
+        size: samples, per task or in all.
+        tasks: how many tasks there will be.
+        generator: draws what is kept and what is replayed.
+
+    Example:
+        >>> import torch
+        >>> episodes = Episodes("hard", 3, 2, generator=torch.Generator().manual_seed(0))
+        >>> x, y = torch.arange(8.0).reshape(4, 2), torch.tensor([0, 1, 0, 1])
+        >>> episodes.add(Samples(x, y, torch.zeros(4, dtype=torch.long)), 0)
+        >>> len(episodes.all_of([0])), len(episodes.draw(2, [0]))
+        (3, 2)
+    """
+
+    def __init__(self, kind: Kind, size: int, tasks: int, *, generator: Generator) -> None:
+        one_of("memory", kind, get_args(Kind))
+        whole("size", size, 1)
+        self.generator = generator
+        self.memory: Slots | Reservoir
+        if kind == "hard":
+            self.memory = hard_storage(size, tasks)
+        elif kind == "ring":
+            self.memory = ring_buffer(size, tasks)
+        else:
+            if size < tasks:
+                raise InputError(
+                    f"expected a memory with room for a sample of each of the {tasks} tasks, but "
+                    f"got {size}. Try {10 * tasks}."
+                )
+            self.memory = Reservoir(size, balanced=kind == "classes", generator=generator)
+
+    def add(self, batch: Samples, task: int) -> None:
+        """Remember samples of a task, as far as the memory does."""
+        if isinstance(self.memory, Slots):
+            self.memory.add(rows(batch), task)
+        else:
+            self.memory.add(rows(batch), batch.y if batch.y.ndim == 1 else batch.task)
+
+    def draw(self, count: int, tasks: list[int]) -> Samples:
+        """Samples of each task, task by task."""
+        assert isinstance(self.memory, Slots)
+        return samples(self.memory.draw(count, tasks, generator=self.generator))
+
+    def drawn(self, count: int, tasks: list[int]) -> list[int]:
+        """How many samples `draw` gives of each task."""
+        assert isinstance(self.memory, Slots)
+        return self.memory.drawn(count, tasks)
+
+    def draw_any(self, count: int, tasks: list[int]) -> Samples:
+        """Samples of all these tasks together; of a reservoir, of all that it holds."""
+        if isinstance(self.memory, Slots):
+            return samples(self.memory.draw_any(count, tasks, generator=self.generator))
+        return samples(self.memory.draw(count, generator=self.generator))
+
+    def holds(self, tasks: list[int]) -> bool:
+        """Whether there is anything to draw."""
+        return any(self.sizes(tasks)) if isinstance(self.memory, Slots) else len(self.memory) > 0
+
+    def all_of(self, tasks: list[int]) -> Samples:
+        """Everything that is kept of some tasks, task by task."""
+        assert isinstance(self.memory, Slots)
+        return samples(self.memory.rows(tasks))
+
+    def sizes(self, tasks: list[int]) -> list[int]:
+        """How many samples are kept of each task."""
+        assert isinstance(self.memory, Slots)
+        return self.memory.sizes(tasks)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The samples, and the state of the generator."""
+        return {"memory": self.memory.state_dict(), "generator": self.generator.get_state()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over another memory of the same kind and size."""
+        self.memory.load_state_dict(state["memory"])
+        self.generator.set_state(state["generator"])
+
+
+def rows(batch: Samples) -> Rows:
+    """Samples as a memory holds them."""
+    columns = (batch.x, batch.y, batch.task)
+    return columns if batch.lengths is None else (*columns, batch.lengths)
+
+
+def samples(columns: Rows) -> Samples:
+    """Samples as a learner reads them."""
+    return Samples(*columns)
