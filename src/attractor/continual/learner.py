@@ -14,7 +14,7 @@ from attractor.continual.saving import join, split
 from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
 from attractor.continual.strategies.naive import Naive
 from attractor.errors import InputError
-from attractor.tasks.options import whole
+from attractor.checks import whole
 from attractor.tasks.streams import Batches, Experience, Stream
 
 MakeOptimiser = Callable[[Iterable[nn.Parameter]], Optimizer]

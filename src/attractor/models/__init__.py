@@ -10,3 +10,5 @@ from attractor.models.resnet import BasicBlock as BasicBlock
 from attractor.models.resnet import ResNet as ResNet
 from attractor.models.sequence import SequenceClassifier as SequenceClassifier
 from attractor.models.sequence import SequenceTagger as SequenceTagger
+from attractor.models.table import MODELS as MODELS
+from attractor.models.table import make_model as make_model

@@ -23,14 +23,14 @@ class SequenceClassifier(nn.Module):
         hidden_size: units of the cell.
         output_size: classes.
         generator: draws the initial weights; ``None`` means torch's default generator.
-        options: go to `Recurrent`.
+        options: go to `Recurrent`, but for ``batch_first``: samples come first.
 
     Shape:
-        x ``(time, batch, input_size)`` or a ``PackedSequence``; y ``(batch, output_size)``.
+        x ``(batch, time, input_size)`` or a ``PackedSequence``; y ``(batch, output_size)``.
 
     Example:
         >>> model = SequenceClassifier("gru", 1, 16, 10)
-        >>> model(torch.zeros(64, 5, 1)).shape
+        >>> model(torch.zeros(5, 64, 1)).shape
         torch.Size([5, 10])
     """
 
@@ -45,18 +45,18 @@ class SequenceClassifier(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.recurrent = Recurrent(cell, input_size, hidden_size, generator=generator, **options)
+        self.recurrent = Recurrent(
+            cell, input_size, hidden_size, generator=generator, batch_first=True, **options
+        )
         self.readout = readout(self.recurrent, output_size, generator)
 
     def forward(self, x: Tensor | PackedSequence) -> Tensor:
         output, _ = self.recurrent(x)
         if isinstance(output, PackedSequence):
-            output, lengths = pad_packed_sequence(output, self.recurrent.batch_first)
+            output, lengths = pad_packed_sequence(output, batch_first=True)
             ends = lengths.to(output.device) - 1
         else:
             ends = None
-        if self.recurrent.batch_first:
-            output = output.transpose(0, 1)
         answer: Tensor = self.readout(_last(output, ends, self.recurrent.num_directions))
         return answer
 
@@ -70,16 +70,16 @@ class SequenceTagger(nn.Module):
         hidden_size: units of the cell.
         output_size: classes.
         generator: draws the initial weights; ``None`` means torch's default generator.
-        options: go to `Recurrent`.
+        options: go to `Recurrent`, but for ``batch_first``: samples come first.
 
     Shape:
-        x ``(time, batch, input_size)`` or a ``PackedSequence``; y likewise, with ``output_size``
+        x ``(batch, time, input_size)`` or a ``PackedSequence``; y likewise, with ``output_size``
         features.
 
     Example:
         >>> model = SequenceTagger("janet", 10, 16, 9)
-        >>> model(torch.zeros(120, 5, 10)).shape
-        torch.Size([120, 5, 9])
+        >>> model(torch.zeros(5, 120, 10)).shape
+        torch.Size([5, 120, 9])
     """
 
     def __init__(
@@ -93,7 +93,9 @@ class SequenceTagger(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.recurrent = Recurrent(cell, input_size, hidden_size, generator=generator, **options)
+        self.recurrent = Recurrent(
+            cell, input_size, hidden_size, generator=generator, batch_first=True, **options
+        )
         self.readout = readout(self.recurrent, output_size, generator)
 
     def forward(self, x: Tensor | PackedSequence) -> Any:
@@ -113,12 +115,12 @@ def readout(layer: Recurrent, output_size: int, generator: Generator | None) -> 
 
 
 def _last(output: Tensor, ends: Tensor | None, directions: int) -> Tensor:
-    """The last thing said by each direction, from output ``(time, batch, features)``."""
+    """The last thing said by each direction, from output ``(batch, time, features)``."""
     if ends is None:
-        forwards = output[-1]
+        forwards = output[:, -1]
     else:
-        forwards = output[ends, torch.arange(output.shape[1], device=output.device)]
+        forwards = output[torch.arange(len(output), device=output.device), ends]
     if directions == 1:
         return forwards
     half = output.shape[-1] // 2
-    return torch.cat([forwards[..., :half], output[0, :, half:]], dim=-1)
+    return torch.cat([forwards[..., :half], output[:, 0, half:]], dim=-1)

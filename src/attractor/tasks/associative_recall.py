@@ -5,10 +5,10 @@ import math
 import torch
 from torch import Generator, Tensor
 
+from attractor.checks import whole
 from attractor.errors import InputError
-from attractor.tasks.base import IGNORE, Batch
+from attractor.tasks.batch import IGNORE, Batch
 from attractor.tasks.generated import Generated
-from attractor.tasks.options import whole
 
 
 def recall_sequences(
@@ -23,38 +23,38 @@ def recall_sequences(
         bits: features of a vector.
 
     Shape:
-        items ``(n, length, batch)``, counts and queries ``(batch,)``; x
-        ``(time, batch, bits + 2)`` and y ``(time, batch)``, where time is
+        items ``(batch, n, length)``, counts and queries ``(batch,)``; x
+        ``(batch, time, bits + 2)`` and y ``(batch, time)``, where time is
         ``n * (length + 1) + 2 * (length + 1)``.
 
     Example:
-        >>> items = torch.tensor([1, 2, 3]).reshape(3, 1, 1)
+        >>> items = torch.tensor([1, 2, 3]).reshape(1, 3, 1)
         >>> x, y = recall_sequences(items, torch.tensor([3]), torch.tensor([1]), bits=2)
-        >>> x[:, 0].int().T
+        >>> x[0].int().T
         tensor([[0, 1, 0, 0, 0, 1, 0, 0, 0, 0],
                 [0, 0, 0, 1, 0, 1, 0, 1, 0, 0],
                 [1, 0, 1, 0, 1, 0, 0, 0, 0, 0],
                 [0, 0, 0, 0, 0, 0, 1, 0, 1, 0]], dtype=torch.int32)
-        >>> y.T
+        >>> y
         tensor([[-100, -100, -100, -100, -100, -100, -100, -100, -100,    3]])
     """
-    most, length, batch_size = items.shape
+    batch_size, most, length = items.shape
     row = torch.arange(batch_size)
     steps = (most + 2) * (length + 1)
     vectors = items.unsqueeze(-1).bitwise_right_shift(torch.arange(bits)).bitwise_and(1).float()
-    x = torch.zeros(steps, batch_size, bits + 2)
-    y = torch.full((steps, batch_size), IGNORE)
+    x = torch.zeros(batch_size, steps, bits + 2)
+    y = torch.full((batch_size, steps), IGNORE)
     for n in range(most):
         start = n * (length + 1)
         shown = n < counts
-        x[start, :, bits] = shown.float()
-        x[start + 1 : start + 1 + length, :, :bits] = vectors[n] * shown.unsqueeze(-1)
+        x[:, start, bits] = shown.float()
+        x[:, start + 1 : start + 1 + length, :bits] = vectors[:, n] * shown[:, None, None]
     ask = counts * (length + 1)
     for delimiter in (ask, ask + length + 1):
-        x[delimiter, row, bits + 1] = 1
+        x[row, delimiter, bits + 1] = 1
     for step in range(length):
-        x[ask + 1 + step, row, :bits] = vectors[queries, step, row]
-        y[ask + length + 2 + step, row] = items[queries + 1, step, row]
+        x[row, ask + 1 + step, :bits] = vectors[row, queries, step]
+        y[row, ask + length + 2 + step] = items[row, queries + 1, step]
     return x, y
 
 
@@ -80,14 +80,14 @@ class AssociativeRecall(Generated):
         bits: features of a vector.
 
     Shape:
-        x ``((items + 2) * (length + 1), batch, bits + 2)``: the bits, then the two delimiters;
-        y ``((items + 2) * (length + 1), batch)``, from 0 to ``2**bits - 1``.
+        x ``(batch, (items + 2) * (length + 1), bits + 2)``: the bits, then the two delimiters;
+        y ``(batch, (items + 2) * (length + 1))``, from 0 to ``2**bits - 1``.
 
     Example:
         >>> task = AssociativeRecall()
-        >>> x, y = task.draw(4, generator=torch.Generator().manual_seed(0))
-        >>> x.shape, task.weight(y), task.output_size
-        (torch.Size([32, 4, 8]), 12, 64)
+        >>> batch = task.draw(4, generator=torch.Generator().manual_seed(0))
+        >>> batch.x.shape, int((batch.y != IGNORE).sum()), task.output_size
+        (torch.Size([4, 32, 8]), 12, 64)
         >>> round(task.baseline, 3)
         4.159
 
@@ -143,7 +143,7 @@ class AssociativeRecall(Generated):
         counts = torch.randint(self.least, self.items + 1, (batch_size,), generator=generator)
         position = torch.rand(batch_size, generator=generator)
         queries = (position * (counts - 1)).long()
-        return Batch(*recall_sequences(items, counts, queries, self.bits))
+        return Batch(*recall_sequences(items.movedim(-1, 0), counts, queries, self.bits))
 
 
 def _repeats(items: Tensor) -> Tensor:

@@ -1,34 +1,40 @@
-"""The contract of a task: its data, its loss and its metrics."""
+"""The contract of a task: its data, its loss, and what is measured."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, Literal, NamedTuple
 
-import torch
-import torch.nn.functional as F
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
-IGNORE = -100
-"""The label of a step at which nothing is asked."""
+from attractor.tasks.answers import classified, cross_entropy
+from attractor.tasks.batch import Batch
 
 Split = Literal["valid", "test"]
 
 
-class Batch(NamedTuple):
-    """Sequences and what to answer.
+class Measure(NamedTuple):
+    """What a number is, declared where it is measured: nothing is guessed from its name.
 
-    Shape:
-        x ``(time, batch, features)``; y ``(batch,)`` for one answer at the end of each sequence,
-        or ``(time, batch)`` for an answer at each step, `IGNORE` where none is asked. What is
-        shown at once has no time: x ``(batch, ...)``, y ``(batch,)``.
+    Args:
+        goal: whether more is better, or less, or neither.
+        unit: in a word; empty for a bare number.
+        log: whether it is best drawn on a logarithmic axis.
     """
 
-    x: Tensor
-    y: Tensor
+    goal: Literal["max", "min", "none"]
+    unit: str = ""
+    log: bool = False
+
+
+LOSS = Measure("min", "nats", log=True)
+ACCURACY = Measure("max", "share")
 
 
 class Sampler(ABC):
     """Endless training batches; its state goes into a checkpoint, so that a run can go on."""
+
+    continues: bool = False
+    """Whether the last batch drawn goes on where the sequences of the one before it ended."""
 
     @abstractmethod
     def draw(self) -> Batch:
@@ -44,35 +50,39 @@ class Sampler(ABC):
 
 
 class Task(ABC):
-    """One problem: where its batches come from, and how an answer is judged."""
+    """One problem: where its batches come from, and how a model is judged on them.
+
+    The loss and the measures given here are those of classes: mean cross entropy over the answers
+    that are asked for, and the share that is right. A task with another loss says so in all three
+    of `measures`, `loss` and `measure`.
+    """
 
     reference: ClassVar[str]
     """Key of the paper in ``references.bib``."""
 
+    measures: ClassVar[Mapping[str, Measure]] = {"loss": LOSS, "accuracy": ACCURACY}
+    """What `measure` gives."""
+
     input_size: int
+    """Features of an input; of a sequence, those of a step."""
     output_size: int
+    """Numbers that a model answers with."""
     answers: Literal["once", "each step"]
     timed: bool = True
-    """Whether a batch is a sequence; what is shown at once is not for a recurrent network."""
+    """Whether a sample is a sequence; what is shown at once is not for a recurrent network."""
 
     @abstractmethod
-    def sampler(self, batch_size: int, *, generator: Generator) -> Sampler:
+    def batches(self, size: int, *, generator: Generator) -> Sampler:
         """Training batches, drawn with the generator."""
 
     @abstractmethod
-    def held_out(self, split: Split, batch_size: int) -> Iterator[Batch]:
+    def held_out(self, split: Split, size: int) -> Iterator[Batch]:
         """The batches of a split, always the same."""
 
-    def loss(self, output: Tensor, y: Tensor) -> Tensor:
-        """Mean cross entropy over the steps at which something is asked."""
-        return F.cross_entropy(output.flatten(0, -2), y.flatten(), ignore_index=IGNORE)
+    def loss(self, model: nn.Module, batch: Batch) -> Tensor:
+        """What training makes small."""
+        return cross_entropy(model, batch)
 
-    def metrics(self, output: Tensor, y: Tensor) -> dict[str, Tensor]:
-        """Means over the batch, to be averaged with `weight`."""
-        asked = y != IGNORE
-        right = (output.argmax(-1) == y) & asked
-        return {"loss": self.loss(output, y), "accuracy": right.sum() / asked.sum()}
-
-    def weight(self, y: Tensor) -> int:
-        """How many answers a batch asks for."""
-        return int(torch.count_nonzero(y != IGNORE))
+    def measure(self, model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
+        """Of each measure the sum over a batch and how many it sums, to be averaged over all."""
+        return classified(model, batch)

@@ -5,9 +5,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from attractor.checks import flag
 from attractor.tasks.cifar_files import load_cifar10
 from attractor.tasks.images import Images, ImageTask, Order, Splits, split_off
-from attractor.tasks.options import flag
 
 LUMINANCE = (0.30, 0.59, 0.11)
 """How bright red, green and blue look."""
@@ -53,7 +53,7 @@ class CIFAR10(ImageTask):
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
 
     Shape:
-        x ``(32, batch, 96)`` or ``(1024, batch, 3)``, one step more with `trailing`; at once
+        x ``(batch, 32, 96)`` or ``(batch, 1024, 3)``, one step more with `trailing`; at once
         ``(batch, 3072)`` or ``(batch, 3, 32, 32)``; y ``(batch,)``.
 
     Example:

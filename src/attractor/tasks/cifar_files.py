@@ -9,11 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attractor.checks import flag, one_of, whole
 from attractor.errors import InputError
 from attractor.tasks.data import data_root, load_array, verify
 from attractor.tasks.image_files import Half, classes
 from attractor.tasks.images import CLASSES, Images
-from attractor.tasks.options import flag, one_of, whole
 
 BATCHES = 5
 """Files of CIFAR-10's training images."""

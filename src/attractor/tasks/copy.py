@@ -6,9 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attractor.tasks.base import IGNORE, Batch
+from attractor.checks import flag, whole
+from attractor.tasks.batch import IGNORE, Batch
 from attractor.tasks.generated import Generated
-from attractor.tasks.options import flag, whole
 
 BLANK = 0
 """The token of silence; the symbols are 1 to n, and the marker is n + 1."""
@@ -23,25 +23,25 @@ def copy_tokens(symbols: Tensor, lags: Tensor, marker: int) -> tuple[Tensor, Ten
         marker: the token that says "start recall".
 
     Shape:
-        symbols ``(k, batch)``, lags ``(batch,)``; both results ``(max(lags) + 2k, batch)``.
+        symbols ``(batch, k)``, lags ``(batch,)``; both results ``(batch, max(lags) + 2k)``.
 
     Example:
-        >>> x, y = copy_tokens(torch.tensor([[3], [5]]), torch.tensor([3]), marker=9)
-        >>> x.T
+        >>> x, y = copy_tokens(torch.tensor([[3, 5]]), torch.tensor([3]), marker=9)
+        >>> x
         tensor([[3, 5, 0, 0, 9, 0, 0]])
-        >>> y.T
+        >>> y
         tensor([[0, 0, 0, 0, 0, 3, 5]])
     """
-    k, batch_size = symbols.shape
+    batch_size, k = symbols.shape
     steps = int(lags.max()) + 2 * k
-    sequence = torch.arange(batch_size)
-    recall = k + lags
-    x = torch.full((steps, batch_size), BLANK)
-    x[:k] = symbols
-    x[recall - 1, sequence] = marker
-    over = torch.arange(steps).unsqueeze(1) >= recall + k
-    y = torch.full((steps, batch_size), BLANK).masked_fill(over, IGNORE)
-    y[recall + torch.arange(k).unsqueeze(1), sequence] = symbols
+    sequence = torch.arange(batch_size)[:, None]
+    recall = (k + lags)[:, None]
+    x = torch.full((batch_size, steps), BLANK)
+    x[:, :k] = symbols
+    x[sequence, recall - 1] = marker
+    over = torch.arange(steps) >= recall + k
+    y = torch.full((batch_size, steps), BLANK).masked_fill(over, IGNORE)
+    y[sequence, recall + torch.arange(k)] = symbols
     return x, y
 
 
@@ -69,14 +69,14 @@ class CopyMemory(Generated):
         variable: draw a lag for each sequence.
 
     Shape:
-        x one-hot ``(T + 2k, batch, n + 2)``; y ``(T + 2k, batch)``, 0 for blank and 1 to n for
+        x one-hot ``(batch, T + 2k, n + 2)``; y ``(batch, T + 2k)``, 0 for blank and 1 to n for
         the symbols. With ``variable=True``, T is the longest lag of the batch.
 
     Example:
         >>> task = CopyMemory(lag=100)
-        >>> x, y = task.draw(4, generator=torch.Generator().manual_seed(0))
-        >>> x.shape, y.shape, task.output_size
-        (torch.Size([120, 4, 10]), torch.Size([120, 4]), 9)
+        >>> batch = task.draw(4, generator=torch.Generator().manual_seed(0))
+        >>> batch.x.shape, batch.y.shape, task.output_size
+        (torch.Size([4, 120, 10]), torch.Size([4, 120]), 9)
         >>> round(task.baseline, 3)
         0.173
 
@@ -118,5 +118,5 @@ class CopyMemory(Generated):
             lags = torch.randint(1, self.lag + 1, (batch_size,), generator=generator)
         else:
             lags = torch.full((batch_size,), self.lag)
-        x, y = copy_tokens(symbols, lags, self.marker)
+        x, y = copy_tokens(symbols.T, lags, self.marker)
         return Batch(F.one_hot(x, self.input_size).float(), y)

@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attractor.checks import one_of, whole
 from attractor.errors import InputError
 from attractor.tasks.data import data_root, load_lines
 from attractor.tasks.image_files import Half
 from attractor.tasks.images import Images
-from attractor.tasks.options import one_of, whole
 
 FOLDER = "CUB_200_2011/images"
 

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from attractor.checks import whole
 from attractor.errors import InputError
-from attractor.tasks.base import IGNORE, Batch
+from attractor.tasks.batch import IGNORE, Batch
 from attractor.tasks.generated import Generated
-from attractor.tasks.options import whole
 
 NOISE = 0
 """The token of noise; the symbols are 1 to n, and the marker is n + 1."""
@@ -27,23 +27,23 @@ def denoise_tokens(
         marker: the token that says "start recall".
 
     Shape:
-        symbols and positions ``(k, batch)``; both results ``(lag + 1 + k, batch)``.
+        symbols and positions ``(batch, k)``; both results ``(batch, lag + 1 + k)``.
 
     Example:
-        >>> symbols, positions = torch.tensor([[3], [5]]), torch.tensor([[1], [2]])
+        >>> symbols, positions = torch.tensor([[3, 5]]), torch.tensor([[1, 2]])
         >>> x, y = denoise_tokens(symbols, positions, lag=4, marker=9)
-        >>> x.T
+        >>> x
         tensor([[0, 3, 5, 0, 9, 0, 0]])
-        >>> y.T
+        >>> y
         tensor([[-100, -100, -100, -100, -100,    3,    5]])
     """
-    k, batch_size = symbols.shape
+    batch_size, k = symbols.shape
     steps = lag + 1 + k
-    x = torch.full((steps, batch_size), NOISE)
-    x[positions, torch.arange(batch_size)] = symbols
-    x[lag] = marker
-    y = torch.full((steps, batch_size), IGNORE)
-    y[lag + 1 :] = symbols
+    x = torch.full((batch_size, steps), NOISE)
+    x[torch.arange(batch_size)[:, None], positions] = symbols
+    x[:, lag] = marker
+    y = torch.full((batch_size, steps), IGNORE)
+    y[:, lag + 1 :] = symbols
     return x, y
 
 
@@ -62,14 +62,14 @@ class Denoise(Generated):
         length: k, the number of symbols to remember.
 
     Shape:
-        x one-hot ``(T + 1 + k, batch, n + 2)``; y ``(T + 1 + k, batch)``, 1 to n at the last k
+        x one-hot ``(batch, T + 1 + k, n + 2)``; y ``(batch, T + 1 + k)``, 1 to n at the last k
         steps and `IGNORE` before.
 
     Example:
         >>> task = Denoise(lag=100)
-        >>> x, y = task.draw(4, generator=torch.Generator().manual_seed(0))
-        >>> x.shape, y.shape, task.weight(y)
-        (torch.Size([111, 4, 10]), torch.Size([111, 4]), 40)
+        >>> batch = task.draw(4, generator=torch.Generator().manual_seed(0))
+        >>> batch.x.shape, batch.y.shape, int((batch.y != IGNORE).sum())
+        (torch.Size([4, 111, 10]), torch.Size([4, 111]), 40)
         >>> round(task.baseline, 3)
         2.079
 
@@ -106,6 +106,6 @@ class Denoise(Generated):
         """A fresh batch, decided by the generator alone."""
         symbols = torch.randint(1, self.symbols + 1, (self.length, batch_size), generator=generator)
         equal = torch.ones(batch_size, self.lag)
-        positions = torch.multinomial(equal, self.length, generator=generator).sort(1).values.T
-        x, y = denoise_tokens(symbols, positions, self.lag, self.marker)
+        positions = torch.multinomial(equal, self.length, generator=generator).sort(1).values
+        x, y = denoise_tokens(symbols.T, positions, self.lag, self.marker)
         return Batch(F.one_hot(x, self.input_size).float(), y)

@@ -5,7 +5,7 @@ from importlib.resources import files
 import numpy as np
 import torch
 
-from attractor.tasks.images import Images, ImageTask, Order, split_off
+from attractor.tasks.images import Images, ImageTask, Order, Splits, split_off
 
 SPLIT_SEED = 1797
 """Seed of the one shuffle before the split: the file has the digits writer by writer."""
@@ -26,6 +26,13 @@ def load_digits() -> Images:
         return Images(torch.from_numpy(arrays["x"]), torch.from_numpy(arrays["y"]).long())
 
 
+def digits_splits() -> Splits:
+    """The digits, shuffled once: 1,297 for training, 250 for validation and 250 for test."""
+    x, y = load_digits()
+    shuffle = torch.randperm(len(y), generator=torch.Generator().manual_seed(SPLIT_SEED))
+    return split_off(Images(x[shuffle], y[shuffle]), valid=250, test=250)
+
+
 class Digits(ImageTask):
     """Handwritten digits of 8 by 8 pixels, which need no download.
 
@@ -42,13 +49,13 @@ class Digits(ImageTask):
             not for test.
 
     Shape:
-        x ``(8, batch, 8)`` or ``(64, batch, 1)``, one step more with `trailing`; y ``(batch,)``.
+        x ``(batch, 8, 8)`` or ``(batch, 64, 1)``, one step more with `trailing`; y ``(batch,)``.
 
     Example:
         >>> task = Digits(order="permuted")
         >>> batch = next(task.held_out("test", 50))
         >>> batch.x.shape, batch.y.shape
-        (torch.Size([64, 50, 1]), torch.Size([50]))
+        (torch.Size([50, 64, 1]), torch.Size([50]))
 
     Departs from the paper: these are the images of its test set alone, and the split is ours.
 
@@ -67,10 +74,8 @@ class Digits(ImageTask):
         trailing: bool = False,
         normalise: bool = False,
     ) -> None:
-        x, y = load_digits()
-        shuffle = torch.randperm(len(y), generator=torch.Generator().manual_seed(SPLIT_SEED))
         super().__init__(
-            split_off(Images(x[shuffle], y[shuffle]), valid=250, test=250),
+            digits_splits(),
             order=order,
             permutation_seed=permutation_seed,
             trailing=trailing,

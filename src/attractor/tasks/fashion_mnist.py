@@ -20,7 +20,7 @@ class FashionMNIST(PublishedImages):
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
 
     Shape:
-        x ``(28, batch, 28)`` or ``(784, batch, 1)``, one step more with `trailing`; y
+        x ``(batch, 28, 28)`` or ``(batch, 784, 1)``, one step more with `trailing`; y
         ``(batch,)``.
 
     Example:

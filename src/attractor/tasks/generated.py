@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import torch
 from torch import Generator
 
-from attractor.tasks.base import Batch, Sampler, Split, Task
-from attractor.tasks.options import one_of, whole
-from attractor.tasks.sampler import Drawn
+from attractor.checks import one_of, whole
+from attractor.tasks.base import Sampler, Split, Task
+from attractor.tasks.batch import Batch
+from attractor.tasks.samplers import Drawn
 
 HELD_OUT_SIZE = 1000
 """Sequences in each held-out split."""
@@ -24,15 +25,14 @@ class Generated(Task):
     def draw(self, batch_size: int, *, generator: Generator) -> Batch:
         """A fresh batch, decided by the generator alone."""
 
-    def sampler(self, batch_size: int, *, generator: Generator) -> Sampler:
+    def batches(self, size: int, *, generator: Generator) -> Sampler:
         """Training batches, drawn with the generator."""
-        return Drawn(self, batch_size, generator)
+        return Drawn(self, size, generator)
 
-    def held_out(self, split: Split, batch_size: int) -> Iterator[Batch]:
+    def held_out(self, split: Split, size: int) -> Iterator[Batch]:
         """The batches of a split: the same `HELD_OUT_SIZE` sequences at any batch size."""
         one_of("split", split, HELD_OUT_SEEDS)
-        whole("batch_size", batch_size, 1)
+        whole("size", size, 1)
         generator = torch.Generator().manual_seed(HELD_OUT_SEEDS[split])
-        x, y = self.draw(HELD_OUT_SIZE, generator=generator)
-        pieces = zip(torch.split(x, batch_size, 1), torch.split(y, batch_size, -1), strict=True)
-        return (Batch(some_x, some_y) for some_x, some_y in pieces)
+        every = self.draw(HELD_OUT_SIZE, generator=generator)
+        return (every[start : start + size] for start in range(0, HELD_OUT_SIZE, size))

@@ -1,16 +1,14 @@
 """Images read as sequences or at once: what the tasks on MNIST, CIFAR-10 and the like share."""
 
-from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, get_args
 
 import torch
 import torch.nn.functional as F
-from torch import Generator, Tensor
+from torch import Tensor
 
+from attractor.checks import flag, one_of, whole
 from attractor.errors import InputError
-from attractor.tasks.base import Batch, Sampler, Split, Task
-from attractor.tasks.options import flag, one_of, whole
-from attractor.tasks.sampler import Shuffled
+from attractor.tasks.arrays import ArrayTask, Data
 
 Order = Literal["rows", "pixels", "permuted", "flat", "image"]
 """What one step shows: a row, a pixel row by row, or a pixel in a fixed random order; or, for
@@ -56,9 +54,9 @@ class Reading:
         std: divides the rest; numbers, or tensors ``(channels, 1, 1)``.
 
     Shape:
-        from ``(batch, height, width)`` or ``(batch, channels, height, width)`` to ``(time, batch,
-        features)``: ``(height, batch, width * channels)`` for rows, pixel by pixel, and ``(height *
-        width, batch, channels)`` for pixels; one step more with `trailing`. At once: ``(batch,
+        from ``(batch, height, width)`` or ``(batch, channels, height, width)`` to ``(batch, time,
+        features)``: ``(batch, height, width * channels)`` for rows, pixel by pixel, and ``(batch,
+        height * width, channels)`` for pixels; one step more with `trailing`. At once: ``(batch,
         channels * height * width)`` for flat and ``(batch, channels, height, width)`` for image.
 
     Example:
@@ -114,11 +112,11 @@ class Reading:
         x = x.movedim(1, -1).flatten(1, 2)  # (batch, pixels, channels)
         if self.permutation is not None:
             x = x[:, self.permutation]
-        x = x.reshape(len(images), -1, self.input_size).transpose(0, 1).contiguous()
-        return F.pad(x, (0, 0, 0, 0, 0, 1)) if self.trailing else x
+        x = x.reshape(len(images), -1, self.input_size)
+        return F.pad(x, (0, 0, 0, 1)) if self.trailing else x
 
 
-class ImageTask(Task):
+class ImageTask(ArrayTask):
     """Name the class of an image; a subclass says whose images."""
 
     def __init__(
@@ -133,35 +131,27 @@ class ImageTask(Task):
     ) -> None:
         *channels, height, width = splits.train.x.shape[1:]
         mean, std = channel_statistics(splits, white) if flag("normalise", normalise) else (0, 1)
-        self.splits = splits
-        self.read = Reading(
-            height,
-            width,
-            channels=channels[0] if channels else 1,
-            order=order,
-            permutation_seed=permutation_seed,
-            trailing=trailing,
-            white=white,
-            mean=mean,
-            std=std,
+        train, valid, test = (Data(*part) for part in splits)
+        super().__init__(
+            name=type(self).__name__,
+            place=0,
+            train=train,
+            valid=valid,
+            test=test,
+            classes=tuple(range(CLASSES)),
+            read=Reading(
+                height,
+                width,
+                channels=channels[0] if channels else 1,
+                order=order,
+                permutation_seed=permutation_seed,
+                trailing=trailing,
+                white=white,
+                mean=mean,
+                std=std,
+            ),
+            keep=False,
         )
-        self.input_size = self.read.input_size
-        self.output_size = CLASSES
-        self.answers = "once"
-        self.timed = not self.read.at_once
-
-    def sampler(self, batch_size: int, *, generator: Generator) -> Sampler:
-        """Training batches in shuffled epochs."""
-        x, y = self.splits.train
-        return Shuffled(x, y, batch_size, generator, self.read)
-
-    def held_out(self, split: Split, batch_size: int) -> Iterator[Batch]:
-        """The batches of a split, in the order of the data set; the last may be smaller."""
-        parts: Mapping[str, Images] = {"valid": self.splits.valid, "test": self.splits.test}
-        x, y = parts[one_of("split", split, parts)]
-        whole("batch_size", batch_size, 1)
-        pieces = zip(torch.split(x, batch_size), torch.split(y, batch_size), strict=True)
-        return (Batch(self.read(some_x), some_y) for some_x, some_y in pieces)
 
 
 def channel_statistics(splits: Splits, white: int) -> tuple[Tensor, Tensor]:

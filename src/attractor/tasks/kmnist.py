@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Literal, get_args
 
+from attractor.checks import one_of
 from attractor.tasks.image_files import load_images, standard_splits
 from attractor.tasks.images import ImageTask, Order, split_off
-from attractor.tasks.options import one_of
 
 Source = Literal["all", "test"]
 
@@ -30,7 +30,7 @@ class KMNIST(ImageTask):
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
 
     Shape:
-        x ``(28, batch, 28)`` or ``(784, batch, 1)``, one step more with `trailing`; y
+        x ``(batch, 28, 28)`` or ``(batch, 784, 1)``, one step more with `trailing`; y
         ``(batch,)``.
 
     Example:

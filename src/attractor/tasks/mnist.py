@@ -21,13 +21,13 @@ class MNIST(PublishedImages):
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
 
     Shape:
-        x ``(28, batch, 28)`` or ``(784, batch, 1)``, one step more with `trailing`; y
+        x ``(batch, 28, 28)`` or ``(batch, 784, 1)``, one step more with `trailing`; y
         ``(batch,)``.
 
     Example:
         >>> task = MNIST(order="permuted", trailing=True)  # doctest: +SKIP
         >>> next(task.held_out("test", 100)).x.shape  # doctest: +SKIP
-        torch.Size([785, 100, 1])
+        torch.Size([100, 785, 1])
 
     Departs from the paper: the permutation is drawn by torch, so it is not that of any paper;
     the code behind the thesis shuffles the training images before it splits off the validation

@@ -2,41 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from typing import ClassVar
 
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
-from attractor.tasks.base import Batch, Sampler, Split, Task
-from attractor.tasks.options import whole
-from attractor.tasks.sampler import expect_keys
-
-
-class Repeated(Sampler):
-    """The same batch again and again.
-
-    Args:
-        batch: which.
-
-    Example:
-        >>> import torch
-        >>> sampler = Repeated(Batch(torch.eye(2), torch.zeros(2)))
-        >>> sampler.draw() is sampler.draw()
-        True
-
-    Departs from the paper: no paper.
-    """
-
-    def __init__(self, batch: Batch) -> None:
-        self.batch = batch
-
-    def draw(self) -> Batch:
-        return self.batch
-
-    def state_dict(self) -> dict[str, Tensor]:
-        return self.batch._asdict()
-
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        expect_keys(state, set(Batch._fields))
-        self.batch = Batch(**state)
+from attractor.checks import whole
+from attractor.tasks.base import LOSS, Sampler, Split, Task
+from attractor.tasks.batch import Batch
+from attractor.tasks.samplers import Repeated
 
 
 class Objective(Task):
@@ -46,6 +19,8 @@ class Objective(Task):
     and a model, such as `attractor.models.Point`, answers with :math:`x\theta`, the components of
     its point along them. The size of a batch is of no account, and nothing is held out.
     """
+
+    measures: ClassVar = {"loss": LOSS._replace(unit="")}
 
     def __init__(self, dimension: int, least: int = 1) -> None:
         self.dimension = whole("dimension", dimension, least)
@@ -58,23 +33,23 @@ class Objective(Task):
     def draw(self, *, generator: Generator) -> Batch:
         """A fresh function, decided by the generator alone."""
 
-    def sampler(self, batch_size: int, *, generator: Generator) -> Sampler:
+    def batches(self, size: int, *, generator: Generator) -> Sampler:
         """A function drawn with the generator, always the same from then on."""
-        whole("batch_size", batch_size, 1)
+        whole("size", size, 1)
         return Repeated(self.draw(generator=generator))
 
-    def held_out(self, split: Split, batch_size: int) -> Iterator[Batch]:
+    def held_out(self, split: Split, size: int) -> Iterator[Batch]:
         """Nothing: a function has no data that a learner could not have seen."""
         return iter(())
 
     @abstractmethod
-    def loss(self, output: Tensor, y: Tensor) -> Tensor:
-        """The value of the function."""
+    def value(self, output: Tensor, y: Tensor) -> Tensor:
+        """The value of the function, given the components of a point."""
 
-    def metrics(self, output: Tensor, y: Tensor) -> dict[str, Tensor]:
+    def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         """The value of the function."""
-        return {"loss": self.loss(output, y)}
+        return self.value(model(batch.x), batch.y)
 
-    def weight(self, y: Tensor) -> int:
-        """One, whatever the dimension."""
-        return 1
+    def measure(self, model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
+        """The value of the function, which counts once, whatever the dimension."""
+        return {"loss": (float(self.loss(model, batch)), 1)}

@@ -3,7 +3,7 @@
 import torch
 from torch import Generator, Tensor
 
-from attractor.tasks.base import Batch
+from attractor.tasks.batch import Batch
 from attractor.tasks.objective import Objective
 
 
@@ -23,8 +23,8 @@ class Quadratic(Objective):
         >>> from attractor.models import Point
         >>> generator = torch.Generator().manual_seed(0)
         >>> task, point = Quadratic(), Point(10, std=0.0)
-        >>> W, y = task.sampler(1, generator=generator).draw()
-        >>> bool(task.loss(point(W), y) == (y**2).sum())
+        >>> batch = task.batches(1, generator=generator).draw()
+        >>> bool(task.loss(point, batch) == (batch.y**2).sum())
         True
 
     Departs from the paper: nothing. (The code published with it draws uniform numbers.)
@@ -44,6 +44,6 @@ class Quadratic(Objective):
         n = self.dimension
         return Batch(torch.randn(n, n, generator=generator), torch.randn(n, generator=generator))
 
-    def loss(self, output: Tensor, y: Tensor) -> Tensor:
+    def value(self, output: Tensor, y: Tensor) -> Tensor:
         """The squared distance, summed over the dimensions."""
         return ((output - y) ** 2).sum()

@@ -3,7 +3,7 @@
 import torch
 from torch import Generator, Tensor
 
-from attractor.tasks.base import Batch
+from attractor.tasks.batch import Batch
 from attractor.tasks.objective import Objective
 
 
@@ -25,7 +25,7 @@ class Rosenbrock(Objective):
 
     Example:
         >>> task = Rosenbrock(3)
-        >>> float(task.loss(torch.tensor([1.0, 1.0, 1.0]), torch.ones(3)))
+        >>> float(task.value(torch.tensor([1.0, 1.0, 1.0]), torch.ones(3)))
         0.0
 
     Departs from the paper: Rosenbrock has two dimensions; the sum over neighbours is the usual
@@ -45,7 +45,7 @@ class Rosenbrock(Objective):
         """The function, which takes no chance."""
         return Batch(torch.eye(self.dimension), torch.ones(self.dimension))
 
-    def loss(self, output: Tensor, y: Tensor) -> Tensor:
+    def value(self, output: Tensor, y: Tensor) -> Tensor:
         """The function's value at the output."""
         here, after = output[..., :-1], output[..., 1:]
         return (100 * (after - here**2) ** 2 + (1 - here) ** 2).sum()

@@ -6,7 +6,7 @@ from torch import Generator
 
 from attractor.continual.replay import Reservoir, Rows, Slots, hard_storage, ring_buffer
 from attractor.errors import InputError
-from attractor.tasks.options import one_of, whole
+from attractor.checks import one_of, whole
 from attractor.tasks.streams import Samples
 
 Kind = Literal["hard", "ring", "reservoir", "classes"]

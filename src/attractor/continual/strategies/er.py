@@ -9,7 +9,7 @@ from attractor.continual.gradients import weighted
 from attractor.continual.replay.episodes import Episodes, Kind, OfTasks
 from attractor.continual.rows import shares
 from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
-from attractor.tasks.options import whole
+from attractor.checks import whole
 from attractor.tasks.streams import Samples, Stream, joined
 
 

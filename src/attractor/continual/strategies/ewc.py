@@ -9,7 +9,7 @@ from attractor.continual.gradients import GroupGradients
 from attractor.continual.strategies.base import Loss, Strategy, answer, asked, cross_entropy, plain
 from attractor.errors import InputError
 from attractor.tasks import IGNORE
-from attractor.tasks.options import whole
+from attractor.checks import whole
 from attractor.tasks.streams import Experience, Samples, Stream
 
 PIECE = 500

@@ -8,7 +8,7 @@ from torch import Generator, nn
 from attractor.continual.strategies.base import Strategy
 from attractor.continual.strategies.masks import Masked
 from attractor.errors import InputError
-from attractor.tasks.options import whole
+from attractor.checks import whole
 from attractor.tasks.streams import Experience, Stream
 
 

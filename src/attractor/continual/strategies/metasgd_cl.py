@@ -10,7 +10,7 @@ from attractor.continual.gradients import GroupGradients
 from attractor.continual.replay.episodes import Episodes, OfTasks
 from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, plain
 from attractor.errors import InputError
-from attractor.tasks.options import one_of, whole
+from attractor.checks import one_of, whole
 from attractor.tasks.streams import Experience, Samples, Stream, joined
 
 

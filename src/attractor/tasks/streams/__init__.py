@@ -1,11 +1,5 @@
 """Streams of tasks for continual learning."""
 
-from attractor.tasks.streams.base import Data as Data
-from attractor.tasks.streams.base import Experience as Experience
-from attractor.tasks.streams.base import Samples as Samples
-from attractor.tasks.streams.base import Stream as Stream
-from attractor.tasks.streams.base import joined as joined
-from attractor.tasks.streams.batches import Batches as Batches
 from attractor.tasks.streams.classes import ICARL_ORDER as ICARL_ORDER
 from attractor.tasks.streams.classes import in_groups as in_groups
 from attractor.tasks.streams.classes import own_heads as own_heads
@@ -20,6 +14,7 @@ from attractor.tasks.streams.incremental import incremental_images as incrementa
 from attractor.tasks.streams.language import language as language
 from attractor.tasks.streams.series import series_sets as series_sets
 from attractor.tasks.streams.series import split_series as split_series
+from attractor.tasks.streams.stream import Stream as Stream
 from attractor.tasks.streams.table import STREAMS as STREAMS
 from attractor.tasks.streams.views import inject_noise as inject_noise
 from attractor.tasks.streams.views import permuted as permuted

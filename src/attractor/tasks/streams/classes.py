@@ -6,9 +6,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from attractor.checks import whole
 from attractor.errors import InputError
-from attractor.tasks.options import whole
-from attractor.tasks.streams.base import Data, Experience, Stream
+from attractor.tasks.arrays import ArrayTask, Data
+from attractor.tasks.streams.stream import Stream
 
 # fmt: off
 ICARL_ORDER = (
@@ -46,7 +47,7 @@ def split_classes(
     Example:
         >>> data = Data(torch.arange(4.0)[:, None], torch.tensor([0, 1, 2, 3]))
         >>> stream = split_classes(data, data, [(0, 3), (1, 2)], relabel=True)
-        >>> stream[1].test_samples.x.squeeze(), stream[1].test_samples.y
+        >>> stream[1].first("test", 9).x.squeeze(), stream[1].first("test", 9).y
         (tensor([1., 2.]), tensor([0, 1]))
 
     References:
@@ -58,7 +59,7 @@ def split_classes(
         some_train, some_test = (_of_classes(data, group, relabel) for data in (train, test))
         classes = tuple(range(len(group)) if relabel else group)
         words = ", ".join(map(str, group))
-        tasks.append(Experience(f"classes {words}", place, some_train, some_test, classes))
+        tasks.append(ArrayTask(f"classes {words}", place, some_train, some_test, classes))
     return Stream(name, tasks)
 
 
@@ -95,17 +96,17 @@ def own_heads(stream: Stream) -> Stream:
 
     Example:
         >>> data = Data(torch.zeros(2, 1), torch.tensor([0, 1]))
-        >>> twins = Stream("twins", [Experience(str(i), i, data, data, (0, 1)) for i in (0, 1)])
+        >>> twins = Stream("twins", [ArrayTask(str(i), i, data, data, (0, 1)) for i in (0, 1)])
         >>> [task.classes for task in own_heads(twins)]
         [(0, 1), (2, 3)]
     """
     tasks, first = [], 0
-    for one in stream:
+    for one in stream.arrays():
         train, test = (data._replace(y=_moved(data.y, first)) for data in (one.train, one.test))
         classes = tuple(label + first for label in one.classes)
         tasks.append(replace(one, train=train, test=test, classes=classes))
         first = 1 + max(classes)
-    return replace(stream, name=f"{stream.name}, own heads", experiences=tasks, identity=True)
+    return replace(stream, name=f"{stream.name}, own heads", tasks=tasks, identity=True)
 
 
 def _moved(y: Tensor, by: int) -> Tensor:
@@ -127,26 +128,27 @@ def with_features(
 
     Example:
         >>> data = Data(torch.arange(6.0).reshape(2, 3), torch.tensor([0, 1]))
-        >>> stream = Stream("one", [Experience("a", 0, data, data, (0, 1))])
-        >>> with_features(stream, lambda x: x.sum(1, keepdim=True))[0].train.x
+        >>> stream = Stream("one", [ArrayTask("a", 0, data, data, (0, 1))])
+        >>> with_features(stream, lambda x: x.sum(1, keepdim=True)).arrays()[0].train.x
         tensor([[ 3.],
                 [12.]])
     """
-    if any(one.noise is not None for one in stream):
+    tasks = stream.arrays()
+    if any(one.noise is not None for one in tasks):
         raise InputError(
             f"expected a stream without noise, which cannot be new each time in features that are "
             f"kept, but got {stream.name!r}. Try inject_noise on the stream of features."
         )
 
-    def features(task: Experience, data: Data) -> Data:
+    def features(task: ArrayTask, data: Data) -> Data:
         with torch.no_grad():
             parts = [extractor(task.read(x)) for x in torch.split(data.x, batch_size)]
         return data._replace(x=torch.cat(parts))
 
-    tasks = [
-        Experience(
-            one.name, one.task, features(one, one.train), features(one, one.test), one.classes
+    seen = [
+        ArrayTask(
+            one.name, one.place, features(one, one.train), features(one, one.test), one.classes
         )
-        for one in stream
+        for one in tasks
     ]
-    return replace(stream, name=f"{stream.name}, features", experiences=tasks)
+    return replace(stream, name=f"{stream.name}, features", tasks=seen)

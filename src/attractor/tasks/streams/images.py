@@ -7,12 +7,13 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Generator, Tensor
 
-from attractor.tasks.digits import Digits
+from attractor.checks import one_of
+from attractor.tasks.arrays import ArrayTask, Data
+from attractor.tasks.digits import digits_splits
 from attractor.tasks.image_files import load_images, standard_splits
 from attractor.tasks.images import Splits, split_off
-from attractor.tasks.options import one_of
-from attractor.tasks.streams.base import Data, Experience, Stream
 from attractor.tasks.streams.classes import in_groups, split_classes
+from attractor.tasks.streams.stream import Stream
 from attractor.tasks.streams.views import permuted, rotated
 
 
@@ -62,7 +63,7 @@ def permuted_images(
     Example:
         >>> g = torch.Generator().manual_seed(0)
         >>> stream = permuted_images(dataset="digits", tasks=3, generator=g)
-        >>> stream[2].test_samples.x.shape
+        >>> stream[2].first("test", 250).x.shape
         torch.Size([250, 64])
 
     References:
@@ -171,7 +172,7 @@ def image_sets(
     tasks = []
     for place, dataset in enumerate(datasets):
         train, test = load(dataset, held, root)
-        tasks.append(Experience(dataset, place, _flat(train), _flat(test), tuple(range(10))))
+        tasks.append(ArrayTask(dataset, place, _flat(train), _flat(test), tuple(range(10))))
     return Stream(", ".join(datasets), tasks)
 
 
@@ -199,7 +200,7 @@ def permuted_sequences(
 
     Example:
         >>> stream = permuted_sequences(generator=torch.Generator().manual_seed(0))
-        >>> stream[4].test_samples.inputs.shape
+        >>> stream[4].first("test", 250).inputs.shape
         torch.Size([250, 64, 1])
 
     References:
@@ -237,7 +238,7 @@ def load(dataset: str, held: Held, root: str | Path | None) -> tuple[Data, Data]
 
 def _splits(dataset: str, root: str | Path | None) -> Splits:
     if dataset == "digits":
-        return Digits().splits
+        return digits_splits()
     if dataset == "kmnist_test":
         return split_off(load_images("kmnist", "test", root), 1000, 1000)
     return standard_splits(dataset, root)

@@ -9,12 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from attractor.checks import one_of, whole
+from attractor.tasks.arrays import Data
 from attractor.tasks.cifar_files import load_cifar10, load_cifar100
 from attractor.tasks.cub200 import load_cub200
 from attractor.tasks.images import Images
-from attractor.tasks.options import one_of, whole
-from attractor.tasks.streams.base import Data, Stream
 from attractor.tasks.streams.classes import ICARL_ORDER, in_groups, split_classes
+from attractor.tasks.streams.stream import Stream
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def incremental_images(
     test = Data(*setting.load("test", root))
     name = f"incremental {dataset}" if part == "rest" else f"first classes of {dataset}"
     stream = split_classes(train, test, groups, relabel=relabel, name=name)
-    return replace(stream, experiences=[replace(one, read=setting.scale) for one in stream])
+    return replace(stream, tasks=[replace(one, read=setting.scale) for one in stream.arrays()])
 
 
 def class_groups(

@@ -8,10 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attractor.checks import whole
 from attractor.errors import InputError
+from attractor.tasks.arrays import ArrayTask, Data
 from attractor.tasks.data.text import load_text
-from attractor.tasks.options import whole
-from attractor.tasks.streams.base import Data, Experience, Stream
+from attractor.tasks.streams.stream import Stream
 
 ALPHABET = "\n" + "".join(map(chr, range(32, 127)))
 """The characters that are told apart: a new line and those of ASCII that are printed."""
@@ -62,7 +63,7 @@ def language(
             for half in ("train", "test")
         )
         answers = tuple(range(OTHER + 1))
-        tasks.append(Experience(name, place, train, test, answers, one_hot, keep=False))
+        tasks.append(ArrayTask(name, place, train, test, answers, one_hot, keep=False))
     return Stream(f"language of {', '.join(domains)}", tasks)
 
 

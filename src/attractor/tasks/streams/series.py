@@ -6,9 +6,10 @@ from pathlib import Path
 import torch
 
 from attractor.errors import InputError
+from attractor.tasks.arrays import ArrayTask, Data
 from attractor.tasks.data.series import Series, load_series
-from attractor.tasks.streams.base import Data, Experience, Stream
 from attractor.tasks.streams.classes import in_groups, split_classes
+from attractor.tasks.streams.stream import Stream
 
 
 def series_sets(
@@ -37,7 +38,7 @@ def series_sets(
     for place, name in enumerate(datasets):
         train, test, classes = _load(name, root)
         answers = tuple(range(classes))
-        tasks.append(Experience(name, place, _with_lengths(train), _with_lengths(test), answers))
+        tasks.append(ArrayTask(name, place, _with_lengths(train), _with_lengths(test), answers))
     return Stream(", ".join(datasets), tasks)
 
 

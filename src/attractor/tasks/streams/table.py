@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from attractor.tasks.streams.base import Stream
 from attractor.tasks.streams.classes import in_groups
 from attractor.tasks.streams.images import (
     image_sets,
@@ -16,6 +15,7 @@ from attractor.tasks.streams.images import (
 from attractor.tasks.streams.incremental import class_groups, incremental_images
 from attractor.tasks.streams.language import language
 from attractor.tasks.streams.series import series_sets, split_series
+from attractor.tasks.streams.stream import Stream
 
 STREAMS: dict[str, Callable[..., Stream]] = {
     "image_sets": image_sets,

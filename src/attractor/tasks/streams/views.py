@@ -8,10 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from attractor.checks import flag, whole
 from attractor.errors import InputError
-from attractor.tasks.base import IGNORE
-from attractor.tasks.options import flag, whole
-from attractor.tasks.streams.base import Data, Experience, Stream, unchanged
+from attractor.tasks.arrays import ArrayTask, Data, classes_of, unchanged
+from attractor.tasks.streams.stream import Stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def permuted(
     Example:
         >>> data = Data(torch.arange(8.0).reshape(2, 4), torch.tensor([0, 1]))
         >>> stream = permuted(data, data, tasks=2, generator=torch.Generator().manual_seed(0))
-        >>> stream[0].test_samples.x[0], stream[1].test_samples.x[0]
+        >>> stream[0].first("test", 9).x[0], stream[1].first("test", 9).x[0]
         (tensor([0., 1., 2., 3.]), tensor([0., 2., 3., 1.]))
 
     Departs from the paper: Kirkpatrick et al. do not say whether the first task is permuted; the
@@ -123,7 +123,7 @@ def rotated(
 
     Example:
         >>> data = Data(torch.arange(4.0).reshape(1, 2, 2), torch.tensor([0]))
-        >>> rotated(data, data, [0, 90])[1].test_samples.x  # was [[0, 1], [2, 3]]
+        >>> rotated(data, data, [0, 90])[1].first("test", 9).x  # was [[0, 1], [2, 3]]
         tensor([[1., 3., 0., 2.]])
 
     References:
@@ -140,9 +140,9 @@ def _seen(
     names: Sequence[str],
     name: str,
 ) -> Stream:
-    classes = tuple(c for c in torch.unique(train.y.long()).tolist() if c != IGNORE)
+    classes = classes_of(train.y)
     tasks = [
-        Experience(names[i], i, train, test, classes, read=view) for i, view in enumerate(views)
+        ArrayTask(names[i], i, train, test, classes, read=view) for i, view in enumerate(views)
     ]
     return Stream(name, tasks)
 
@@ -175,7 +175,7 @@ def inject_noise(stream: Stream, fraction: float) -> Stream:
 
     Example:
         >>> data = Data(torch.arange(10.0)[None], torch.tensor([0]))
-        >>> noisy = inject_noise(Stream("one", [Experience("a", 0, data, data, (0,))]), 0.3)
+        >>> noisy = inject_noise(Stream("one", [ArrayTask("a", 0, data, data, (0,))]), 0.3)
         >>> x = noisy[0].samples(torch.tensor([0]), torch.Generator().manual_seed(1)).x
         >>> int((x != data.x).sum()), torch.equal(x.sort().values, data.x)
         (2, True)
@@ -188,12 +188,13 @@ def inject_noise(stream: Stream, fraction: float) -> Stream:
     """
     if not 0 <= fraction <= 1:
         raise InputError(f"expected a fraction from 0 to 1, but got {fraction}. Try 0.1.")
-    if any(one.noise is not None for one in stream):
+    tasks = stream.arrays()
+    if any(one.noise is not None for one in tasks):
         raise InputError(
             f"expected a stream without noise, but {stream.name!r} has some, which would be lost. "
             "Inject noise once, into the clean stream."
         )
     noise = ShuffledPixels(fraction)
-    tasks = [replace(one, noise=noise) for one in stream]
+    noisy = [replace(one, noise=noise) for one in tasks]
     percent = f"{100 * fraction:.10g}%"
-    return replace(stream, name=f"{stream.name}, {percent} noise", experiences=tasks)
+    return replace(stream, name=f"{stream.name}, {percent} noise", tasks=noisy)

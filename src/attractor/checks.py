@@ -1,4 +1,4 @@
-"""Checks of the options of tasks, so that a slip in a configuration is named where it is made."""
+"""Checks of arguments, so that a slip is named where it is made."""
 
 from collections.abc import Iterable
 
@@ -47,3 +47,15 @@ def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
     if value not in allowed:
         raise unknown(name, value, allowed)
     return value
+
+
+def positive(name: str, value: object) -> float:
+    """The value, once it is known to be a number above zero.
+
+    Example:
+        >>> positive("lr", 0.1)
+        0.1
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise InputError(f"expected {name} to be above zero, but got {value!r}. Try {name}=0.1.")
+    return float(value)

@@ -3,7 +3,7 @@
 import pytest
 
 from attractor.errors import InputError
-from attractor.tasks.options import flag, one_of, whole
+from attractor.checks import flag, one_of, whole
 
 
 def test_a_number_below_the_least_is_named() -> None:

@@ -1,0 +1,204 @@
+"""The table of models: the only place where a network is registered under a name."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_type_hints
+
+from torch import Generator, nn
+
+from attractor.cells import compose as composed
+from attractor.checks import positive
+from attractor.errors import InputError, unknown
+from attractor.models.convnet import ConvNet
+from attractor.models.hcn import HCN
+from attractor.models.mlp import MLP
+from attractor.models.res_mlp import ResMLP
+from attractor.models.resnet import ResNet
+from attractor.models.sequence import SequenceClassifier, SequenceTagger
+from attractor.tables import lookup, make
+
+Reads = Literal["vector", "image", "sequence"]
+"""What a network is shown of a sample: all at once, with rows and columns, or step by step."""
+
+
+class Model(NamedTuple):
+    """What makes a network for samples of a shape and so many outputs, and what it reads."""
+
+    make: Callable[..., nn.Module]
+    reads: Reads
+
+
+def layered(kind: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """A network that is made from its sizes, from input to output."""
+
+    def build(
+        shape: Sequence[int], outputs: int, *, hidden: Sequence[int] = (), **options: Any
+    ) -> nn.Module:
+        return kind([*shape[:1], *hidden, outputs], **options)
+
+    return _signed(build, kind, leave={"sizes"})
+
+
+def convolutional(shape: Sequence[int], outputs: int, **options: Any) -> nn.Module:
+    """A `ConvNet` for images of this shape."""
+    return ConvNet(tuple(shape), outputs, **options)  # type: ignore[arg-type]
+
+
+def residual(shape: Sequence[int], outputs: int, *, depth: int, **options: Any) -> nn.Module:
+    """A `ResNet` of this depth."""
+    return ResNet(depth, outputs, **options)
+
+
+def recurrent(
+    shape: Sequence[int],
+    outputs: int,
+    *,
+    cell: str,
+    hidden_size: int | None = None,
+    hidden: Sequence[int] = (),
+    num_layers: int = 1,
+    compose: Mapping[str, Any] | None = None,
+    each_step: bool = False,
+    generator: Generator | None = None,
+    **options: Any,
+) -> nn.Module:
+    """A recurrent network of one width that answers once, or at each step.
+
+    Args:
+        shape: features of a step.
+        outputs: numbers in an answer.
+        cell: a key of ``CELLS``, or ``module:Class``.
+        hidden_size: units of the cell.
+        hidden: the same as the width of each layer, as other networks have it.
+        num_layers: how many layers.
+        compose: normalisers and regularisers: the arguments of `attractor.cells.compose`.
+        each_step: answer at each step.
+        generator: draws the initial weights.
+        options: of `Recurrent` and of the cell.
+    """
+    widths = {*hidden} if hidden_size is None else {hidden_size}
+    if len(widths) != 1:
+        raise InputError(
+            f"expected one width for the recurrent network of {cell!r}, but got hidden_size="
+            f"{hidden_size} and hidden={list(hidden)}. Try hidden_size=100."
+        )
+    for name in ("batch_first", "device", "dtype"):
+        if name in options:
+            raise InputError(
+                f"expected options of the cell {cell}, but got {name!r}, which is not for a "
+                "configuration to choose. Leave it out; the device is train.device."
+            )
+    made: Any = cell
+    if compose:
+        known = [name for name in inspect.signature(composed).parameters if name != "cell"]
+        for name in compose:
+            if name not in known:
+                raise unknown("key of model.compose", name, known)
+        made = composed(cell, **compose)
+    kind = SequenceTagger if each_step else SequenceClassifier
+    layers = max(num_layers, len(hidden)) if hidden_size is None else num_layers
+    try:
+        return kind(
+            made,
+            shape[0],
+            widths.pop(),
+            outputs,
+            num_layers=layers,
+            generator=generator,
+            **options,
+        )
+    except TypeError as error:
+        raise InputError(
+            f"expected values that the cell {cell} can use, but got {options}: {error}. "
+            f"Try `attractor list cells {cell}` for its options."
+        ) from error
+
+
+def _signed(
+    build: Callable[..., nn.Module], kind: Callable[..., nn.Module], leave: set[str]
+) -> Callable[..., nn.Module]:
+    """Give a maker the signature of what it makes, so that its options can be checked by name."""
+    mine = inspect.signature(build).parameters
+    theirs = inspect.signature(kind).parameters
+    own = [one for one in mine.values() if one.kind is not one.VAR_KEYWORD]
+    rest = [
+        one.replace(kind=one.KEYWORD_ONLY)
+        for one in theirs.values()
+        if one.name not in {*mine, *leave, "device", "dtype"}
+    ]
+    build.__signature__ = inspect.Signature([*own, *rest])  # type: ignore[attr-defined]
+    build.__annotations__ |= get_type_hints(kind.__init__)  # type: ignore[misc]
+    return build
+
+
+MODELS: dict[str, Model] = {
+    "convnet": Model(_signed(convolutional, ConvNet, {"classes"}), "image"),
+    "hcn": Model(layered(HCN), "vector"),
+    "mlp": Model(layered(MLP), "vector"),
+    "recurrent": Model(recurrent, "sequence"),
+    "res_mlp": Model(layered(ResMLP), "vector"),
+    "resnet": Model(_signed(residual, ResNet, {"classes"}), "image"),
+}
+
+
+def model_name(spec: Mapping[str, Any]) -> str:
+    """The name of the network of a specification; one with a cell is recurrent.
+
+    Example:
+        >>> model_name({"cell": "nru", "hidden_size": 64})
+        'recurrent'
+    """
+    name = spec.get("name", "recurrent" if "cell" in spec else None)
+    if name is None:
+        raise InputError(
+            f"expected the name of a model or of a cell, but got {dict(spec)}. "
+            "Try model.cell=lstm, or model.name=mlp."
+        )
+    return str(name)
+
+
+def make_model(
+    spec: Mapping[str, Any],
+    shape: Sequence[int],
+    outputs: int,
+    *,
+    each_step: bool = False,
+    generator: Generator | None = None,
+) -> nn.Module:
+    """A network by name, for samples of a shape.
+
+    Args:
+        spec: ``name`` or ``cell``, and options; ``bound`` draws all weights evenly between plus and
+            minus this number, and starts vectors, such as biases, at zero.
+        shape: of a sample; of a sequence, that of a step.
+        outputs: numbers in an answer.
+        each_step: answer at each step of a sequence.
+        generator: draws the initial weights.
+
+    Example:
+        >>> type(make_model({"cell": "janet", "hidden_size": 8}, [28], 10)).__name__
+        'SequenceClassifier'
+    """
+    options = {"name": model_name(spec), **spec}
+    bound = options.pop("bound", None)
+    entry = lookup("model", MODELS, options["name"])
+    if each_step and (not isinstance(entry, Model) or entry.reads != "sequence"):
+        raise InputError(
+            f"expected a model that answers at each step, as the data ask for, but got "
+            f"{options['name']!r}. Try model.cell=lstm."
+        )
+    makers = {options["name"]: entry.make if isinstance(entry, Model) else entry}
+    given = {"shape": shape, "outputs": outputs, "generator": generator, "each_step": each_step}
+    model: nn.Module = make("model", makers, options, **given)
+    if bound is not None:
+        redraw(model, positive("bound", bound), generator)
+    return model
+
+
+def redraw(model: nn.Module, bound: float, generator: Generator | None) -> None:
+    """Draw all matrices evenly between plus and minus a bound, and start vectors at zero."""
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            nn.init.uniform_(parameter, -bound, bound, generator=generator)
+        else:
+            nn.init.zeros_(parameter)

@@ -1,0 +1,78 @@
+"""What a model says to a batch, and how classes are judged."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
+
+from attractor.tasks.batch import IGNORE, Batch
+
+
+def tell(model: nn.Module, inputs: Any, task: Tensor | None) -> Any:
+    """What a model gives; it is told the tasks of its inputs if it ``needs_task``."""
+    # asked of the class, since a module looks long for what it does not have
+    return model(inputs, task) if getattr(type(model), "needs_task", False) else model(inputs)
+
+
+def answer(model: nn.Module, batch: Batch) -> Tensor:
+    """What the model says to some samples.
+
+    Shape:
+        ``(samples, classes)``, or ``(samples, time, classes)`` for an answer at each step.
+    """
+    output = tell(model, batch.inputs, batch.task)
+    if isinstance(output, PackedSequence):
+        return pad_packed_sequence(output, batch_first=True, total_length=batch.y.shape[1])[0]
+    return output  # type: ignore[no-any-return]
+
+
+def asked(batch: Batch) -> Tensor:
+    """The right answers; nothing is asked beyond the end of a ragged sequence."""
+    y: Tensor = batch.y
+    if y.ndim == 1 or batch.lengths is None:
+        return y
+    steps = torch.arange(y.shape[1], device=y.device)
+    return y.masked_fill(steps >= batch.lengths[:, None], IGNORE)
+
+
+def cross_entropy(model: nn.Module, batch: Batch) -> Tensor:
+    r"""The mean cross entropy, or :math:`\sum_i w_i \ell_i` if the samples have weights.
+
+    Example:
+        >>> batch = Batch(torch.zeros(2, 3), torch.tensor([0, 1]))
+        >>> round(float(cross_entropy(lambda x: torch.zeros(2, 4), batch)), 4)  # log 4
+        1.3863
+    """
+    output, y = answer(model, batch), asked(batch)
+    if batch.weight is None:
+        return mean_cross_entropy(output, y)
+    each = F.cross_entropy(
+        output.flatten(0, -2), y.flatten(), ignore_index=IGNORE, reduction="none"
+    )
+    if y.ndim > 1:
+        each = each.view_as(y).sum(1) / (y != IGNORE).sum(1).clamp(min=1)
+    return each @ batch.weight.to(each.dtype)
+
+
+def mean_cross_entropy(output: Tensor, y: Tensor) -> Tensor:
+    """The mean cross entropy over the answers that are asked for."""
+    return F.cross_entropy(output.flatten(0, -2), y.flatten(), ignore_index=IGNORE)
+
+
+def classified(model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
+    """The sums of cross entropy and of right answers over those asked for, and their number.
+
+    Example:
+        >>> batch = Batch(torch.eye(4), torch.tensor([0, 0, 2, 3]))
+        >>> classified(nn.Identity(), batch)["accuracy"]
+        (3.0, 4)
+    """
+    output, y = answer(model, batch), asked(batch)
+    count = int(torch.count_nonzero(y != IGNORE))
+    right = torch.count_nonzero((output.argmax(-1) == y) & (y != IGNORE))
+    return {
+        "loss": (float(mean_cross_entropy(output, y)) * count, count),
+        "accuracy": (float(right), count),
+    }

@@ -1,0 +1,228 @@
+"""Tasks over what users have: a `Dataset` of torch, with numbers or without, or a `DataLoader`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from typing import Any, Self
+
+import torch
+from torch import Generator, Tensor
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
+
+from attractor.checks import one_of, whole
+from attractor.errors import InputError
+from attractor.tasks.base import Sampler, Split, Task
+from attractor.tasks.batch import Batch
+from attractor.tasks.samplers import expect_keys
+from attractor.tasks.stored import StoredTask
+
+Collate = Callable[[list[Any]], Any]
+"""From a list of samples to one batch of them."""
+
+
+def batch_of(found: Any) -> Batch:
+    """What a data set gives, ``(x, y)`` or ``(x, y, lengths)``, as a batch."""
+    if isinstance(found, Batch):
+        return found
+    if not isinstance(found, Sequence) or len(found) not in (2, 3):
+        raise InputError(
+            "expected samples of (x, y), or of (x, y, length), but the data set gives "
+            f"{type(found).__name__}. Try a collate function that returns a Batch."
+        )
+    x, y, *lengths = found
+    return Batch(tuple(x) if isinstance(x, list) else x, y, *lengths)
+
+
+class DatasetTask(StoredTask):
+    """A task over map-style data sets, which may be larger than memory.
+
+    Args:
+        train: the training samples, ``(x, y)`` each.
+        test: the test samples; by default there are none.
+        valid: the validation samples; by default there are none.
+        name: in words.
+        place: in a stream, from 0.
+        classes: the answers that occur, which a stream needs to know.
+        collate: from a list of samples to a batch; by default torch's.
+
+    Example:
+        >>> data = TensorDataset(torch.randn(6, 4), torch.tensor([0, 1, 0, 1, 0, 1]))
+        >>> task = DatasetTask(data, valid=data)
+        >>> task.batches(2, generator=torch.Generator().manual_seed(0)).draw().x.shape
+        torch.Size([2, 4])
+
+    Departs from the paper: no paper.
+    """
+
+    def __init__(
+        self,
+        train: Dataset[Any],
+        *,
+        test: Dataset[Any] | None = None,
+        valid: Dataset[Any] | None = None,
+        name: str = "data",
+        place: int = 0,
+        classes: Sequence[int] = (),
+        collate: Collate = default_collate,
+    ) -> None:
+        self.train, self.test, self.valid = train, test, valid
+        self.name, self.place, self.classes = name, place, tuple(classes)
+        self.collate = collate
+        if len(self) == 0:
+            raise InputError(f"expected samples to train on in {name!r}, but there are none.")
+        first = self.samples(torch.tensor([0]))
+        self.input_size = first.features[0] if first.features else 1
+        self.timed = not isinstance(first.x, tuple) and first.x.ndim == 3
+        self.answers = "once" if first.y.ndim == 1 else "each step"
+        self.output_size = 1 + max(self.classes) if self.classes else 1
+
+    def __len__(self) -> int:
+        return len(self.train)  # type: ignore[arg-type]
+
+    def samples(self, index: Tensor, generator: Generator | None = None) -> Batch:
+        return self._placed(self._read(self.train, index))
+
+    def held_out(self, split: Split, size: int) -> Iterator[Batch]:
+        data: Any = held(self, split)
+        whole("size", size, 1)
+        for start in range(0, len(data), size):
+            yield self._placed(self._read(data, torch.arange(start, min(start + size, len(data)))))
+
+    def first(self, split: Split, count: int) -> Batch:
+        return next(self.held_out(split, count))
+
+    def at(self, place: int) -> Self:
+        moved = copy(self)
+        moved.place = place
+        return moved
+
+    def feed(self, digest: Any) -> None:
+        digest.update(f"{self.name} {self.classes} {len(self)}".encode())
+        first = self.samples(torch.arange(min(8, len(self))))
+        for tensor in (*first.x, first.y) if isinstance(first.x, tuple) else (first.x, first.y):
+            digest.update(tensor.contiguous().cpu().numpy().tobytes())
+
+    def _read(self, data: Any, index: Tensor) -> Batch:
+        if isinstance(data, TensorDataset):
+            return batch_of(data[index])
+        numbers = index.tolist()
+        many = getattr(data, "__getitems__", None)
+        return batch_of(self.collate(many(numbers) if many else [data[n] for n in numbers]))
+
+    def _placed(self, batch: Batch) -> Batch:
+        batch.task = torch.full((len(batch),), self.place)
+        return batch
+
+
+class LoaderTask(Task):
+    """A task over data without numbers: whatever a `DataLoader` goes through.
+
+    The loader decides the size of batches and their order. A run that goes on after it was
+    stopped goes through the epoch again up to where it was, so the loader must give the same
+    batches for the same state of its generator.
+
+    Args:
+        train: gives training batches, ``(x, y)`` each, again and again.
+        test: gives test batches.
+        valid: gives validation batches.
+        name: in words.
+
+    Example:
+        >>> data = TensorDataset(torch.randn(6, 4), torch.tensor([0, 1, 0, 1, 0, 1]))
+        >>> task = LoaderTask(DataLoader(data, batch_size=3))
+        >>> task.batches(3, generator=torch.Generator()).draw().y
+        tensor([0, 1, 0])
+
+    Departs from the paper: no paper.
+    """
+
+    def __init__(
+        self,
+        train: DataLoader[Any],
+        *,
+        test: DataLoader[Any] | None = None,
+        valid: DataLoader[Any] | None = None,
+        name: str = "data",
+    ) -> None:
+        self.train, self.test, self.valid, self.name = train, test, valid, name
+        first = batch_of(next(iter(train)))
+        self.input_size = first.features[0] if first.features else 1
+        self.timed = not isinstance(first.x, tuple) and first.x.ndim == 3
+        self.answers = "once" if first.y.ndim == 1 else "each step"
+
+    def batches(self, size: int, *, generator: Generator) -> Sampler:
+        return Loaded(self.train)
+
+    def held_out(self, split: Split, size: int) -> Iterator[Batch]:
+        return map(batch_of, held(self, split))
+
+
+class Loaded(Sampler):
+    """The batches of a loader, epoch after epoch.
+
+    Args:
+        loader: what is gone through.
+
+    Example:
+        >>> data = TensorDataset(torch.arange(4.0), torch.zeros(4))
+        >>> sampler = Loaded(DataLoader(data, batch_size=3))
+        >>> [sampler.draw().x.tolist() for _ in range(3)]
+        [[0.0, 1.0, 2.0], [3.0], [0.0, 1.0, 2.0]]
+
+    Departs from the paper: no paper.
+    """
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self.loader = loader
+        self._begin()
+
+    def draw(self) -> Batch:
+        found = next(self._epoch, None)
+        if found is None:
+            self._begin()
+            found = next(self._epoch)
+        self._drawn += 1
+        return batch_of(found)
+
+    def _begin(self) -> None:
+        source = self.loader.generator
+        self._before = torch.empty(0) if source is None else source.get_state()
+        self._epoch = iter(self.loader)
+        self._drawn = 0
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"drawn": torch.tensor(self._drawn), "generator": self._before}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        expect_keys(state, {"drawn", "generator"})
+        if self.loader.generator is not None:
+            self.loader.generator.set_state(state["generator"])
+        self._begin()
+        for _ in range(int(state["drawn"])):
+            self.draw()
+
+
+def held(task: Any, split: Split) -> Any:
+    """The data of a split, once they are known to be there."""
+    data = getattr(task, one_of("split", split, ("valid", "test")))
+    if data is None:
+        raise InputError(
+            f"expected {split} data for {task.name!r}, but there are none. Give some as {split}=..."
+        )
+    return data
+
+
+def over(data: Any, *, valid: Any = None, test: Any = None, name: str = "data") -> Task:
+    """A task over a data set or a loader, of whichever kind it is.
+
+    Example:
+        >>> data = TensorDataset(torch.randn(6, 4), torch.zeros(6, dtype=torch.long))
+        >>> type(over(data)).__name__, type(over(DataLoader(data))).__name__
+        ('DatasetTask', 'LoaderTask')
+    """
+    if isinstance(data, IterableDataset):
+        data, valid, test = (
+            None if one is None else DataLoader(one, batch_size=32) for one in (data, valid, test)
+        )
+    if isinstance(data, DataLoader):
+        return LoaderTask(data, valid=valid, test=test, name=name)
+    return DatasetTask(data, valid=valid, test=test, name=name)

@@ -1,0 +1,45 @@
+"""What tasks have in common whose training samples are stored under numbers."""
+
+from abc import abstractmethod
+from typing import Any, Self
+
+from torch import Generator, Tensor
+
+from attractor.tasks.base import Sampler, Split, Task
+from attractor.tasks.batch import Batch
+from attractor.tasks.samplers import Shuffled
+
+
+class StoredTask(Task):
+    """A task with a number of training samples, each of which can be asked for."""
+
+    name: str
+    """In words, for tables and messages."""
+    place: int
+    """In a stream, from 0."""
+    classes: tuple[int, ...]
+    """The answers that occur."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many training samples there are."""
+
+    @abstractmethod
+    def samples(self, index: Tensor, generator: Generator | None = None) -> Batch:
+        """Training samples by their numbers; the generator draws the noise, if there is any."""
+
+    @abstractmethod
+    def first(self, split: Split, count: int) -> Batch:
+        """The first held-out samples, read for the moment: nothing is kept."""
+
+    @abstractmethod
+    def at(self, place: int) -> Self:
+        """The same task at another place in a stream."""
+
+    @abstractmethod
+    def feed(self, digest: Any) -> None:
+        """Tell a hash what the task is, so that another one has another sum."""
+
+    def batches(self, size: int, *, generator: Generator) -> Sampler:
+        """Training batches in shuffled epochs."""
+        return Shuffled(self, size, generator=generator)

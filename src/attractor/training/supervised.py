@@ -1,0 +1,235 @@
+"""The one loop of supervised training: batch after batch, measured now and then."""
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from attractor.checks import whole
+from attractor.state import Nested, cloned
+from attractor.tasks import Split, Task
+from attractor.training.carried import Carried, seen_by
+from attractor.training.evaluate import evaluate
+from attractor.training.process import Diverged, Row
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train, whatever is trained.
+
+    Args:
+        steps: updates in all.
+        batch_size: samples in a batch.
+        accumulate: batches whose gradients are averaged for one update.
+        clip: scale the gradient down to this norm where it is longer.
+        clip_value: cut each entry of the gradient off at this size.
+        autocast: compute in this type where that is safe: ``"bfloat16"`` or ``"float16"``.
+        log_every: updates between measurements of the training loss.
+        eval_every: updates between measurements on validation data; ``None`` means never.
+        eval_batch_size: held-out samples at a time.
+        eval_batches: held-out batches, the first ones; ``None`` means all.
+        stop_below: end once the validation loss is below this.
+        patience: end once the validation loss has not fallen for so many measurements.
+        keep_best: end with the weights of the lowest validation loss, not with the last.
+    """
+
+    steps: int
+    batch_size: int = 32
+    accumulate: int = 1
+    clip: float | None = None
+    clip_value: float | None = None
+    autocast: str | None = None
+    log_every: int = 10
+    eval_every: int | None = 100
+    eval_batch_size: int = 250
+    eval_batches: int | None = None
+    stop_below: float | None = None
+    patience: int | None = None
+    keep_best: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "accumulate", "log_every", "eval_batch_size"):
+            whole(name, getattr(self, name), 1)
+
+
+class Supervised:
+    """A model on its way through a task, one update at a time.
+
+    Args:
+        model: what is trained.
+        task: the data, the loss and the measures.
+        optimiser: as `attractor.optimisers.attach` makes it, or any other.
+        plan: how long, and what is done on the way.
+        generator: draws the batches.
+        scheduler: is stepped after each update.
+        also: more to measure beside the task's own, such as how much of the model is pruned.
+
+    Example:
+        >>> from attractor.models import MLP
+        >>> from attractor.tasks import Digits
+        >>> model, g = MLP([64, 32, 10]), torch.Generator().manual_seed(0)
+        >>> adam = torch.optim.Adam(model.parameters(), 0.01)
+        >>> training = Supervised(model, Digits(order="flat"), adam, Plan(50), generator=g)
+        >>> while not training.done:
+        ...     rows = training.advance()
+        >>> training.measure("valid")["accuracy"] > 0.5
+        True
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        task: Task,
+        optimiser: Optimizer,
+        plan: Plan,
+        *,
+        generator: Generator,
+        scheduler: LRScheduler | None = None,
+        also: Callable[[], dict[str, float]] = dict,
+    ) -> None:
+        self.model, self.task, self.optimiser, self.plan = model, task, optimiser, plan
+        self.scheduler, self.also = scheduler, also
+        self.sampler = task.batches(plan.batch_size, generator=generator)
+        self.device = next(model.parameters()).device
+        self.step = 0
+        self.ended = False
+        self.norm = math.nan
+        self.best = math.inf
+        self.since_best = 0
+        self._best_weights: dict[str, Tensor] | None = None
+        self._reader = seen_by(model)
+
+    @property
+    def done(self) -> bool:
+        return self.ended or self.step >= self.plan.steps
+
+    @property
+    def solved(self) -> bool:
+        """Whether the validation loss fell below what was asked for."""
+        return self.plan.stop_below is not None and self.best < self.plan.stop_below
+
+    def advance(self) -> list[Row]:
+        plan = self.plan
+        loss = self._backward()
+        before, self.norm = self.norm, self._clipped()
+        if not (math.isfinite(loss) and math.isfinite(self.norm)):
+            raise self._diverged(self.step + 1, loss, before)
+        self.optimiser.step()
+        if self.scheduler is not None:
+            self.scheduler.step()
+        self.step += 1
+        rows: list[Row] = []
+        if self.step % plan.log_every == 0:
+            rows.append({"split": "train", "loss": loss, "gradient_norm": self.norm})
+        if plan.eval_every is not None and self.step % plan.eval_every == 0:
+            found = self.measure("valid")
+            self._judge(found["loss"])
+            rows.append({"split": "valid", **found})
+        if self.done and self._best_weights is not None:
+            self.model.load_state_dict(self._best_weights)
+        return rows
+
+    def measure(self, split: Split) -> dict[str, float]:
+        """The task's measures on a split."""
+        plan = self.plan
+        with self._casting():
+            found = evaluate(
+                self.model, self.task, split, plan.eval_batch_size, batches=plan.eval_batches
+            )
+        return found | self.also()
+
+    def _backward(self) -> float:
+        """The gradient of the mean loss over the batches of one update; that loss."""
+        self.optimiser.zero_grad()
+        total = 0.0
+        for _ in range(self.plan.accumulate):
+            batch = self.sampler.draw().to(self.device)
+            if isinstance(self._reader, Carried) and not self.sampler.continues:
+                self._reader.reset()
+            with self._casting():
+                loss = self.task.loss(self._reader, batch)
+            if self.plan.accumulate > 1:
+                loss = loss / self.plan.accumulate
+            torch.autograd.backward(loss)
+            total += loss.item()
+        return total
+
+    def _clipped(self) -> float:
+        """The norm of the gradient before it is cut to what the plan allows."""
+        parameters = [p for p in self.model.parameters() if p.grad is not None]
+        limit = math.inf if self.plan.clip is None else self.plan.clip
+        norm = float(nn.utils.clip_grad_norm_(parameters, limit))
+        if self.plan.clip_value is not None:
+            nn.utils.clip_grad_value_(parameters, self.plan.clip_value)
+        return norm
+
+    def _casting(self) -> AbstractContextManager[Any]:
+        if self.plan.autocast is None:
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=getattr(torch, self.plan.autocast))
+
+    def _judge(self, loss: float) -> None:
+        """Note the best validation loss so far, and whether to end."""
+        if loss < self.best:
+            self.best, self.since_best = loss, 0
+            if self.plan.keep_best:
+                self._best_weights = cloned(dict(self.model.state_dict()))
+        else:
+            self.since_best += 1
+        tired = self.plan.patience is not None and self.since_best >= self.plan.patience
+        self.ended = self.solved or tired
+
+    def state_dict(self) -> Nested:
+        if not all(p.isfinite().all() for p in self.model.parameters()):
+            raise self._diverged(self.step, math.nan, self.norm)
+        cuda = self.device.type == "cuda"
+        return {
+            "step": self.step,
+            "ended": self.ended,
+            "best": self.best,
+            "since_best": self.since_best,
+            "best_weights": self._best_weights,
+            "model": dict(self.model.state_dict()),
+            "optimiser": self.optimiser.state_dict(),
+            "scheduler": None if self.scheduler is None else _plain(self.scheduler),
+            "sampler": self.sampler.state_dict(),
+            "carried": self._reader.leaves() if isinstance(self._reader, Carried) else None,
+            "random": torch.get_rng_state(),
+            "cuda": torch.cuda.get_rng_state(self.device) if cuda else None,
+        }
+
+    def load_state_dict(self, state: Nested) -> None:
+        self.model.load_state_dict(state["model"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(state["scheduler"])
+        self.sampler.load_state_dict(state["sampler"])
+        if isinstance(self._reader, Carried):
+            self._reader.take_up(state["carried"])
+        self.step, self.ended = state["step"], state["ended"]
+        self.best, self.since_best = state["best"], state["since_best"]
+        self._best_weights = state["best_weights"]
+        torch.set_rng_state(state["random"])
+        if state["cuda"] is not None:
+            torch.cuda.set_rng_state(state["cuda"], self.device)
+
+    def _diverged(self, step: int, loss: float, before: float) -> Diverged:
+        what = "the gradient norm" if math.isfinite(loss) else "the loss"
+        value = self.norm if math.isfinite(loss) else loss
+        clip = "" if self.plan.clip else "train.clip=1, "
+        return Diverged(
+            f"{what} became {value} at step {step} of {self.plan.steps} (gradient norm "
+            f"{self.norm:.3g}, {before:.3g} a step before)",
+            f"Try {clip}a smaller learning rate, or another seed.",
+        )
+
+
+def _plain(scheduler: LRScheduler) -> dict[str, Any]:
+    """The state of a scheduler without its functions, which are made anew."""
+    return {name: value for name, value in scheduler.state_dict().items() if not callable(value)}
