@@ -5,13 +5,13 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, get_args
 
-import numpy as np
 import pytest
 import torch
 from torch import Generator, Tensor
 
 from attractor.tasks import IGNORE, TASKS, Batch, ImageTask, Split, Task
 from attractor.tasks.data import DATASETS, data_root, verify
+from tasks.models import saying
 
 OPTIONS: dict[str, dict[str, Any]] = {"cifar10": {"batches": 2}, "kmnist": {"source": "test"}}
 """Options with which a task is tested, where the defaults need more than is easily had."""
@@ -56,7 +56,7 @@ def equal(one: Batch, other: Batch) -> bool:
 
 
 def some(task: Task) -> Iterator[Batch]:
-    yield task.sampler(6, generator=seeded()).draw()
+    yield task.batches(6, generator=seeded()).draw()
     for split in SPLITS:
         yield next(task.held_out(split, 6))
 
@@ -64,10 +64,12 @@ def some(task: Task) -> Iterator[Batch]:
 @tasks
 def test_shapes_and_types(name: str) -> None:
     task = make(name)
-    for x, y in some(task):
+    for batch in some(task):
+        x, y = batch.x, batch.y
         assert x.dtype == torch.float32
         assert y.dtype == torch.int64
-        assert x.shape[1:] == (6, task.input_size)
+        assert len(batch) == len(x) == 6
+        assert batch.features == task.features == (task.input_size,)
         assert y.shape == ((6,) if task.answers == "once" else x.shape[:2])
         assert torch.isfinite(x).all()
 
@@ -75,39 +77,43 @@ def test_shapes_and_types(name: str) -> None:
 @tasks
 def test_answers_are_classes(name: str) -> None:
     task = make(name)
-    for _, y in some(task):
-        asked = y[y != IGNORE]
-        assert len(asked) == task.weight(y) > 0
+    for batch in some(task):
+        asked = batch.y[batch.y != IGNORE]
         assert asked.min() >= 0
         assert asked.max() < task.output_size
 
 
 @tasks
-def test_loss_and_metrics_fit_an_output(name: str) -> None:
+def test_loss_and_measures_fit_a_model(name: str) -> None:
     task = make(name)
-    for _, y in some(task):
-        output = torch.randn(*y.shape, task.output_size, generator=seeded(), requires_grad=True)
-        loss = task.loss(output, y)
+    for batch in some(task):
+        shape = (*batch.y.shape, task.output_size)
+        output = torch.randn(shape, generator=seeded(), requires_grad=True)
+        loss = task.loss(saying(output), batch)
         assert loss.ndim == 0
         (gradient,) = torch.autograd.grad(loss, output)
         assert gradient.abs().sum() > 0
-        metrics = task.metrics(output, y)
-        assert metrics["loss"] == loss
-        assert 0 <= metrics["accuracy"] <= 1
+        found = task.measure(saying(output), batch)
+        assert {*found} == {*task.measures}
+        total, count = found["loss"]
+        assert total / count == pytest.approx(loss.item())
+        assert count == int((batch.y != IGNORE).sum()) > 0
+        assert 0 <= found["accuracy"][0] <= count
 
 
 @tasks
 def test_the_right_answer_has_full_accuracy(name: str) -> None:
     task = make(name)
-    for _, y in some(task):
-        output = torch.nn.functional.one_hot(y.clamp(min=0), task.output_size).float()
-        assert task.metrics(output, y)["accuracy"] == 1
+    for batch in some(task):
+        output = torch.nn.functional.one_hot(batch.y.clamp(min=0), task.output_size).float()
+        right, count = task.measure(saying(output), batch)["accuracy"]
+        assert right == count
 
 
 @tasks
 def test_batches_are_decided_by_the_generator(name: str) -> None:
     task = make(name)
-    one, same, other = (task.sampler(6, generator=seeded(seed)) for seed in (0, 0, 1))
+    one, same, other = (task.batches(6, generator=seeded(seed)) for seed in (0, 0, 1))
     for _ in range(3):
         batch = one.draw()
         assert equal(batch, same.draw())
@@ -125,12 +131,12 @@ def test_batches_leave_the_global_generator_alone(name: str) -> None:
 @tasks
 def test_a_sampler_goes_on_bit_by_bit(name: str) -> None:
     task = make(name)
-    one = task.sampler(6, generator=seeded(0))
+    one = task.batches(6, generator=seeded(0))
     for _ in range(3):
         one.draw()
     state = {key: value.clone() for key, value in one.state_dict().items()}
     expected = [one.draw() for _ in range(3)]
-    other = task.sampler(6, generator=seeded(1))
+    other = task.batches(6, generator=seeded(1))
     other.load_state_dict(state)
     for batch in expected:
         assert equal(batch, other.draw())
@@ -138,7 +144,7 @@ def test_a_sampler_goes_on_bit_by_bit(name: str) -> None:
 
 @tasks
 def test_a_batch_is_followed_by_another(name: str) -> None:
-    sampler = make(name).sampler(6, generator=seeded())
+    sampler = make(name).batches(6, generator=seeded())
     batches = [sampler.draw() for _ in range(4)]
     assert not any(equal(one, other) for one, other in pairwise(batches))
 
@@ -159,16 +165,12 @@ def test_held_out_sequences_do_not_depend_on_the_batch_size(name: str, split: Sp
     whole = next(task.held_out(split, 60))
     parts = task.held_out(split, 20)
     pieces = [next(parts) for _ in range(3)]
-    assert torch.equal(whole.x, torch.cat([piece.x for piece in pieces], 1))
-    assert torch.equal(whole.y, torch.cat([piece.y for piece in pieces], -1))
+    assert torch.equal(whole.x, torch.cat([piece.x for piece in pieces]))
+    assert torch.equal(whole.y, torch.cat([piece.y for piece in pieces]))
 
 
 def rows(batches: Iterator[Batch]) -> set[bytes]:
-    return {
-        sequence.tobytes()
-        for batch in batches
-        for sequence in np.ascontiguousarray(batch.x.transpose(0, 1).numpy())
-    }
+    return {sequence.tobytes() for batch in batches for sequence in batch.x.contiguous().numpy()}
 
 
 @tasks
@@ -188,7 +190,7 @@ def images(x: Tensor) -> set[bytes]:
 def test_no_image_is_in_two_splits(name: str) -> None:
     task = make(name)
     assert isinstance(task, ImageTask)
-    train, valid, test = (images(part.x) for part in task.splits)
+    train, valid, test = (images(part.x) for part in (task.train, task.valid, task.test) if part)
     assert not train & valid
     assert not train & test
     assert not valid & test

@@ -119,7 +119,7 @@ def test_heads_answer_for_their_task_alone() -> None:
 
 
 def test_heads_answer_at_each_step_of_packed_sequences() -> None:
-    body = SequenceTagger("gru", 2, 5, 4, batch_first=True)
+    body = SequenceTagger("gru", 2, 5, 4)
     model = MultiHead(body, [(0, 1), (2, 3)])
     sequences = [torch.randn(n, 2) for n in (2, 4, 3)]
     task = torch.tensor([1, 0, 1])

@@ -2,21 +2,19 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
+from attractor.errors import InputError
 from attractor.models import SequenceClassifier, SequenceTagger
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize("batch_first", [False, True])
-def test_classifier_answers_from_the_end_of_each_sequence(
-    bidirectional: bool, batch_first: bool
-) -> None:
-    model = SequenceClassifier("gru", 3, 5, 4, bidirectional=bidirectional, batch_first=batch_first)
+def test_classifier_answers_from_the_end_of_each_sequence(bidirectional: bool) -> None:
+    model = SequenceClassifier("gru", 3, 5, 4, bidirectional=bidirectional)
     sequences = [torch.randn(n, 3) for n in (4, 7, 1)]
     packed = model(pack_sequence(sequences, enforce_sorted=False))
     for row, x in enumerate(sequences):
-        alone = model(x[None] if batch_first else x[:, None])
+        alone = model(x[None])
         torch.testing.assert_close(packed[row], alone[0])
-        _, state = model.recurrent(x[None] if batch_first else x[:, None])
+        _, state = model.recurrent(x[None])
         torch.testing.assert_close(alone, model.readout(torch.cat(list(state), dim=-1)))
 
 
@@ -25,7 +23,7 @@ def test_tagger_answers_at_each_step() -> None:
     sequences = [torch.randn(n, 3) for n in (4, 7)]
     packed = unpack_sequence(model(pack_sequence(sequences, enforce_sorted=False)))
     for x, y in zip(sequences, packed, strict=True):
-        torch.testing.assert_close(y, model(x[:, None])[:, 0])
+        torch.testing.assert_close(y, model(x[None])[0])
 
 
 def test_the_generator_decides_all_weights() -> None:
@@ -36,7 +34,12 @@ def test_the_generator_decides_all_weights() -> None:
     torch.testing.assert_close(dict(one), dict(same))
 
 
+def test_samples_always_come_first() -> None:
+    with pytest.raises(InputError, match="expected no batch_first, .* but got batch_first=False"):
+        SequenceTagger("rnn", 3, 5, 4, batch_first=False)
+
+
 def test_dtype_and_device() -> None:
     model = SequenceClassifier("rnn", 3, 5, 4, dtype=torch.float64, device="meta")
     assert {p.dtype for p in model.parameters()} == {torch.float64}
-    assert model(torch.zeros(2, 1, 3, dtype=torch.float64, device="meta")).shape == (1, 4)
+    assert model(torch.zeros(1, 2, 3, dtype=torch.float64, device="meta")).shape == (1, 4)

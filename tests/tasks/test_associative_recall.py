@@ -31,14 +31,14 @@ def numbers(x: torch.Tensor, bits: int) -> list[str]:
 
 
 def test_two_sequences_of_different_length() -> None:
-    items = torch.tensor([[[1, 6], [2, 5]], [[3, 4], [0, 7]], [[5, 0], [7, 0]]])  # (3, 2, batch)
+    items = torch.tensor([[[1, 2], [3, 0], [5, 7]], [[6, 5], [4, 7], [0, 0]]])
     x, y = recall_sequences(items, torch.tensor([3, 2]), torch.tensor([1, 0]), bits=3)
-    assert spoken(x[:, 0], 3) == "| 1 2 | 3 0 | 5 7 ? 3 0 ? 0 0"
-    assert spoken(x[:, 1], 3) == "| 6 5 | 4 7 ? 6 5 ? 0 0 0 0 0"
-    assert [v for v in y[:, 0].tolist() if v != IGNORE] == [5, 7]
-    assert y[-2:, 0].tolist() == [5, 7]
-    assert y[10:12, 1].tolist() == [4, 7]
-    assert (y[12:, 1] == IGNORE).all()
+    assert spoken(x[0], 3) == "| 1 2 | 3 0 | 5 7 ? 3 0 ? 0 0"
+    assert spoken(x[1], 3) == "| 6 5 | 4 7 ? 6 5 ? 0 0 0 0 0"
+    assert [v for v in y[0].tolist() if v != IGNORE] == [5, 7]
+    assert y[0, -2:].tolist() == [5, 7]
+    assert y[1, 10:12].tolist() == [4, 7]
+    assert (y[1, 12:] == IGNORE).all()
 
 
 @settings(deadline=None, max_examples=25)
@@ -53,24 +53,24 @@ def test_the_answer_follows_the_question(
     seed: int, items: int, length: int, bits: int, fixed: bool
 ) -> None:
     task = AssociativeRecall(items, least=None if fixed else 2, length=length, bits=bits)
-    x, y = task.draw(4, generator=seeded(seed))
-    for row in range(4):
-        said = numbers(x[:, row], bits)
+    batch = task.draw(4, generator=seeded(seed))
+    for x, y in zip(batch.x, batch.y, strict=True):
+        said = numbers(x, bits)
         first, second = (n for n, word in enumerate(said) if word == "?")
         listed = [tuple(said[n + 1 : n + 1 + length]) for n in range(0, first, length + 1)]
         assert len(set(listed)) == len(listed)
         assert len(listed) == items if fixed else 2 <= len(listed) <= items
         place = listed.index(tuple(said[first + 1 : second]))
-        answer = y[second + 1 : second + 1 + length, row]
+        answer = y[second + 1 : second + 1 + length]
         assert tuple(map(str, answer.tolist())) == listed[place + 1]
-        assert (y[:, row] != IGNORE).sum() == length
+        assert (y != IGNORE).sum() == length
 
 
 def test_every_number_of_items_and_every_place_is_asked() -> None:
-    x, _ = AssociativeRecall(4, length=1, bits=6).draw(500, generator=seeded())
+    x = AssociativeRecall(4, length=1, bits=6).draw(500, generator=seeded()).x
     seen = set()
     for row in range(500):
-        said = numbers(x[:, row], 6)
+        said = numbers(x[row], 6)
         first = said.index("?")
         listed = [said[n + 1] for n in range(0, first, 2)]
         seen.add((len(listed), listed.index(said[first + 1])))

@@ -9,6 +9,7 @@ from torch import Generator
 from attractor.errors import InputError
 from attractor.tasks import IGNORE, Denoise
 from attractor.tasks.denoise import denoise_tokens
+from tasks.models import saying
 
 
 def seeded(seed: int = 0) -> Generator:
@@ -16,48 +17,49 @@ def seeded(seed: int = 0) -> Generator:
 
 
 def test_tokens_of_two_sequences() -> None:
-    symbols, positions = torch.tensor([[3, 1], [5, 2]]), torch.tensor([[0, 1], [3, 2]])
+    symbols, positions = torch.tensor([[3, 5], [1, 2]]), torch.tensor([[0, 3], [1, 2]])
     x, y = denoise_tokens(symbols, positions, lag=4, marker=9)
-    assert x.T.tolist() == [[3, 0, 0, 5, 9, 0, 0], [0, 1, 2, 0, 9, 0, 0]]
+    assert x.tolist() == [[3, 0, 0, 5, 9, 0, 0], [0, 1, 2, 0, 9, 0, 0]]
     i = IGNORE
-    assert y.T.tolist() == [[i, i, i, i, i, 3, 5], [i, i, i, i, i, 1, 2]]
+    assert y.tolist() == [[i, i, i, i, i, 3, 5], [i, i, i, i, i, 1, 2]]
 
 
 @pytest.mark.parametrize("lag", [10, 11, 100])
 def test_a_drawn_sequence_holds_its_symbols_in_order(lag: int) -> None:
-    x, y = Denoise(lag=lag).draw(16, generator=seeded())
-    assert x.shape == (lag + 11, 16, 10)
+    batch = Denoise(lag=lag).draw(16, generator=seeded())
+    x, y = batch.x, batch.y
+    assert x.shape == (16, lag + 11, 10)
     tokens = x.argmax(-1)
-    assert (tokens[lag] == 9).all()
-    assert (tokens[lag + 1 :] == 0).all()
-    assert (y[: lag + 1] == IGNORE).all()
-    for sequence, answer in zip(tokens[:lag].T, y[lag + 1 :].T, strict=True):
+    assert (tokens[:, lag] == 9).all()
+    assert (tokens[:, lag + 1 :] == 0).all()
+    assert (y[:, : lag + 1] == IGNORE).all()
+    for sequence, answer in zip(tokens[:, :lag], y[:, lag + 1 :], strict=True):
         # ten are left: no two symbols share a place, so the places are drawn without replacement
         assert sequence[sequence != 0].tolist() == answer.tolist()
 
 
 def test_places_are_equally_likely() -> None:
-    x, _ = Denoise(lag=20).draw(5000, generator=seeded())
-    taken = (x[:20, :, 0] == 0).float().mean(1)
+    x = Denoise(lag=20).draw(5000, generator=seeded()).x
+    taken = (x[:, :20, 0] == 0).float().mean(0)
     torch.testing.assert_close(taken, torch.full((20,), 0.5), atol=0.03, rtol=0)
 
 
 def test_only_the_last_steps_count() -> None:
     task = Denoise(lag=30)
-    _, y = task.draw(4, generator=seeded())
-    assert task.weight(y) == 40
-    output = torch.randn(*y.shape, 9, generator=seeded())
+    batch = task.draw(4, generator=seeded())
+    output = torch.randn(*batch.y.shape, 9, generator=seeded())
+    assert task.measure(saying(output), batch)["loss"][1] == 40
     other = output.clone()
-    other[:31] = 0
-    assert torch.equal(task.loss(output, y), task.loss(other, y))
+    other[:, :31] = 0
+    assert torch.equal(task.loss(saying(output), batch), task.loss(saying(other), batch))
 
 
 def test_the_baseline_is_the_loss_of_a_model_without_memory() -> None:
     task = Denoise(lag=30)
-    _, y = task.draw(4, generator=seeded())
-    output = torch.full((*y.shape, 9), -1e9)
+    batch = task.draw(4, generator=seeded())
+    output = torch.full((*batch.y.shape, 9), -1e9)
     output[..., 1:] = 0
-    assert task.loss(output, y).item() == pytest.approx(math.log(8))
+    assert task.loss(saying(output), batch).item() == pytest.approx(math.log(8))
     assert task.baseline == pytest.approx(math.log(8))
 
 

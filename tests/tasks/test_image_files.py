@@ -43,7 +43,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def numbers(task: ImageTask) -> list[list[int]]:
     found = []
-    for part in task.splits:
+    for part in (task.train, task.valid, task.test):
+        assert part is not None
         digits = part.x.flatten(1)[:, :4].long()
         found.append((digits * torch.tensor([1 << 24, 1 << 16, 1 << 8, 1])).sum(1).tolist())
     return found
@@ -66,11 +67,12 @@ def test_the_test_images_alone_are_split_8k_1k_1k(root: Path) -> None:
 
 def test_psmnist_shows_each_pixel_once_and_then_nothing(root: Path) -> None:
     task = MNIST(order="permuted", trailing=True, root=root)
-    x, y = next(task.held_out("test", 300))
-    assert x.shape == (785, 300, 1)
-    assert (x[-1] == 0).all()
-    pixels = task.splits.test.x[:300].flatten(1).sort().values
-    read = (x[:-1, :, 0].T * 255).round().to(torch.uint8).sort().values
+    batch = next(task.held_out("test", 300))
+    x, y = batch.x, batch.y
+    assert x.shape == (300, 785, 1)
+    assert (x[:, -1] == 0).all()
+    pixels = task.test.x[:300].flatten(1).sort().values
+    read = (x[:, :-1, 0] * 255).round().to(torch.uint8).sort().values
     assert torch.equal(read, pixels)
     assert torch.equal(y, torch.arange(300) % 10)
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from attractor.errors import InputError
+from attractor.tasks import Data
 from attractor.tasks.images import Images, ImageTask, Order, Reading, split_off
 
 PIXELS = 784
@@ -23,6 +24,11 @@ class Numbered(ImageTask):
         super().__init__(splits, order=order, permutation_seed=3, trailing=trailing, white=255)
 
 
+def halves(task: ImageTask) -> list[Data]:
+    assert task.valid is not None
+    return [task.train, task.valid, task.test]
+
+
 def numbered(count: int) -> Images:
     y = torch.arange(count)
     return Images(y.reshape(count, 1, 1).repeat(1, 2, 3).to(torch.uint8), y % 10)
@@ -38,14 +44,14 @@ def image() -> Tensor:
 
 def test_rows_come_one_after_the_other() -> None:
     x = image()
-    assert torch.equal(reading("rows")(x), x.float().transpose(0, 1) / 255)
+    assert torch.equal(reading("rows")(x), x.float() / 255)
 
 
 def test_pixels_come_row_by_row() -> None:
     x = image()
     read = reading("pixels")(x)
-    assert read.shape == (PIXELS, 5, 1)
-    assert torch.equal(read.squeeze(-1).T, x.float().reshape(5, PIXELS) / 255)
+    assert read.shape == (5, PIXELS, 1)
+    assert torch.equal(read.squeeze(-1), x.float().reshape(5, PIXELS) / 255)
 
 
 def test_at_once_an_image_is_a_vector_or_a_channel() -> None:
@@ -68,7 +74,7 @@ def test_permuted_images_keep_every_pixel_in_one_fixed_order() -> None:
     read = reading("permuted")
     assert read.permutation is not None
     plain, permuted = reading("pixels")(x), read(x)
-    assert torch.equal(permuted, plain[read.permutation])
+    assert torch.equal(permuted, plain[:, read.permutation])
     assert torch.equal(permuted, reading("permuted")(x))
     assert not torch.equal(permuted, reading("permuted", 1)(x))
 
@@ -84,35 +90,35 @@ def test_the_permutation_of_seed_0_stays_what_it_was() -> None:
 def test_a_trailing_step_is_zero_and_the_rest_unchanged(order: Order) -> None:
     x = image()
     short, long = reading(order)(x), reading(order, trailing=True)(x)
-    assert len(long) == len(short) + 1 == reading(order, trailing=True).steps
-    assert torch.equal(long[:-1], short)
-    assert (long[-1] == 0).all()
+    assert long.shape[1] == short.shape[1] + 1 == reading(order, trailing=True).steps
+    assert torch.equal(long[:, :-1], short)
+    assert (long[:, -1] == 0).all()
 
 
 def test_psmnist_has_785_steps() -> None:
-    assert reading("permuted", trailing=True)(image()).shape == (785, 5, 1)
+    assert reading("permuted", trailing=True)(image()).shape == (5, 785, 1)
 
 
 def test_no_image_is_in_two_splits_and_none_is_lost() -> None:
-    splits = Numbered().splits
-    assert [len(part.y) for part in splits] == [70, 20, 10]
-    assert torch.cat([part.x[:, 0, 0] for part in splits]).tolist() == list(range(100))
+    parts = halves(Numbered())
+    assert [len(part.y) for part in parts] == [70, 20, 10]
+    assert torch.cat([part.x[:, 0, 0] for part in parts]).tolist() == list(range(100))
 
 
 def test_held_out_batches_are_in_order_and_whole() -> None:
     batches = list(Numbered().held_out("valid", 8))
-    assert [batch.x.shape[1] for batch in batches] == [8, 8, 4]
-    seen = torch.cat([batch.x[0, :, 0] for batch in batches]) * 255
+    assert [len(batch) for batch in batches] == [8, 8, 4]
+    seen = torch.cat([batch.x[:, 0, 0] for batch in batches]) * 255
     assert seen.round().tolist() == list(range(70, 90))
 
 
 def test_training_batches_come_from_the_training_split_with_their_answers() -> None:
-    sampler = Numbered().sampler(35, generator=torch.Generator().manual_seed(0))
+    sampler = Numbered().batches(35, generator=torch.Generator().manual_seed(0))
     numbers = []
     for _ in range(2):
-        x, y = sampler.draw()
-        number = (x[0, :, 0] * 255).round().long()
-        assert torch.equal(number % 10, y)
+        batch = sampler.draw()
+        number = (batch.x[:, 0, 0] * 255).round().long()
+        assert torch.equal(number % 10, batch.y)
         numbers += number.tolist()
     assert sorted(numbers) == list(range(70))
 
@@ -124,7 +130,7 @@ def test_an_unknown_order_is_refused() -> None:
 
 def test_the_training_split_is_not_held_out() -> None:
     with pytest.raises(InputError, match=r"known split \(test, valid\), but got 'train'"):
-        Numbered().held_out("train", 8)  # type: ignore[arg-type]
+        next(Numbered().held_out("train", 8))  # type: ignore[arg-type]
 
 
 def colours() -> Tensor:
@@ -146,13 +152,13 @@ def test_a_colour_image_at_once_keeps_its_channels_apart() -> None:
 def test_a_step_shows_all_colours_of_a_pixel_or_of_a_row() -> None:
     x = colours()
     pixels, rows = coloured("pixels")(x), coloured("rows", trailing=True)(x)
-    assert pixels.shape == (24, 5, 3)
-    assert rows.shape == (5, 5, 18) == (coloured("rows", trailing=True).steps, 5, 18)
-    assert torch.equal(pixels[8, 2], x[2, :, 1, 2] / 255)
-    assert torch.equal(rows[1, 2, 6:9], x[2, :, 1, 2] / 255)
+    assert pixels.shape == (5, 24, 3)
+    assert rows.shape == (5, 5, 18) == (5, coloured("rows", trailing=True).steps, 18)
+    assert torch.equal(pixels[2, 8], x[2, :, 1, 2] / 255)
+    assert torch.equal(rows[2, 1, 6:9], x[2, :, 1, 2] / 255)
     read = coloured("permuted")
     assert read.permutation is not None
-    assert torch.equal(read(x), pixels[read.permutation])
+    assert torch.equal(read(x), pixels[:, read.permutation])
 
 
 class Coloured(ImageTask):
@@ -179,9 +185,9 @@ class Coloured(ImageTask):
 
 def test_normalised_channels_have_mean_0_and_deviation_1_without_the_test_set() -> None:
     plain, task = Coloured(normalise=False), Coloured(normalise=True)
-    seen = np.concatenate([plain.read(part.x).double().numpy() for part in plain.splits[:2]])
+    seen = np.concatenate([plain.read(part.x).double().numpy() for part in halves(plain)[:2]])
     mean, std = seen.mean((0, 2, 3), keepdims=True), seen.std((0, 2, 3), keepdims=True)
-    for part in task.splits:
+    for part in halves(task):
         expected = (plain.read(part.x).double().numpy() - mean) / std
         np.testing.assert_allclose(task.read(part.x).numpy(), expected, atol=1e-5)
 
@@ -189,8 +195,8 @@ def test_normalised_channels_have_mean_0_and_deviation_1_without_the_test_set() 
 def test_the_trailing_step_of_a_normalised_image_is_zero() -> None:
     read = Reading(4, 6, channels=3, trailing=True, white=255, mean=0.5, std=0.25)
     x = colours()
-    assert (read(x)[-1] == 0).all()
-    torch.testing.assert_close(read(x)[:-1], (coloured("rows")(x) - 0.5) / 0.25)
+    assert (read(x)[:, -1] == 0).all()
+    torch.testing.assert_close(read(x)[:, :-1], (coloured("rows")(x) - 0.5) / 0.25)
 
 
 def test_normalise_is_a_truth_value() -> None:

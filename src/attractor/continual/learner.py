@@ -8,13 +8,13 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 
+from attractor.checks import whole
 from attractor.continual.checking import check
 from attractor.continual.result import Moment, Result, accuracies
 from attractor.continual.saving import join, split
 from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
 from attractor.continual.strategies.naive import Naive
 from attractor.errors import InputError
-from attractor.checks import whole
 from attractor.tasks.streams import Batches, Experience, Stream
 
 MakeOptimiser = Callable[[Iterable[nn.Parameter]], Optimizer]

@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from attractor.cells import Cell, Recurrent
 from attractor.cells.init import uniform_
+from attractor.errors import InputError
 
 
 class SequenceClassifier(nn.Module):
@@ -45,9 +46,7 @@ class SequenceClassifier(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.recurrent = Recurrent(
-            cell, input_size, hidden_size, generator=generator, batch_first=True, **options
-        )
+        self.recurrent = reader(cell, input_size, hidden_size, generator=generator, **options)
         self.readout = readout(self.recurrent, output_size, generator)
 
     def forward(self, x: Tensor | PackedSequence) -> Tensor:
@@ -93,9 +92,7 @@ class SequenceTagger(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.recurrent = Recurrent(
-            cell, input_size, hidden_size, generator=generator, batch_first=True, **options
-        )
+        self.recurrent = reader(cell, input_size, hidden_size, generator=generator, **options)
         self.readout = readout(self.recurrent, output_size, generator)
 
     def forward(self, x: Tensor | PackedSequence) -> Any:
@@ -103,6 +100,16 @@ class SequenceTagger(nn.Module):
         if isinstance(output, PackedSequence):
             return output._replace(data=self.readout(output.data))
         return self.readout(output)
+
+
+def reader(cell: Any, input_size: int, hidden_size: int, **options: Any) -> Recurrent:
+    """A recurrent layer that reads samples first, as all models do."""
+    if "batch_first" in options:
+        raise InputError(
+            "expected no batch_first, because samples always come first in what a model reads, "
+            f"but got batch_first={options['batch_first']}. Leave it out, or use Recurrent itself."
+        )
+    return Recurrent(cell, input_size, hidden_size, batch_first=True, **options)
 
 
 def readout(layer: Recurrent, output_size: int, generator: Generator | None) -> nn.Linear:

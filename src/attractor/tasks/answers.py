@@ -73,6 +73,6 @@ def classified(model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
     count = int(torch.count_nonzero(y != IGNORE))
     right = torch.count_nonzero((output.argmax(-1) == y) & (y != IGNORE))
     return {
-        "loss": (float(mean_cross_entropy(output, y)) * count, count),
+        "loss": (mean_cross_entropy(output, y).item() * count, count),
         "accuracy": (float(right), count),
     }

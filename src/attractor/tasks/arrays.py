@@ -101,7 +101,11 @@ class ArrayTask(StoredTask):
 
     @cached_property
     def input_size(self) -> int:  # type: ignore[override]
-        return self._first.features[0]
+        return self.features[0]
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        return self._first.features
 
     @property
     def output_size(self) -> int:  # type: ignore[override]
@@ -139,14 +143,14 @@ class ArrayTask(StoredTask):
                 f"expected validation samples for the task {self.name!r}, but it has none. "
                 "Give it some (valid=...), or measure on the test split only at the end."
             )
-        kept = self._kept_test if split == "test" and self.keep else None
+        kept = self.test_samples if split == "test" and self.keep else None
         for start in range(0, len(data.y), size):
             some = slice(start, start + size)
             yield self._read(data, some) if kept is None else kept[some]
 
     @cached_property
-    def _kept_test(self) -> Batch:
-        """All test samples, read once."""
+    def test_samples(self) -> Batch:
+        """All test samples; they are read once and kept."""
         return self._read(self.test, slice(None))
 
     def first(self, split: Split, count: int) -> Batch:

@@ -71,6 +71,11 @@ class Task(ABC):
     timed: bool = True
     """Whether a sample is a sequence; what is shown at once is not for a recurrent network."""
 
+    @property
+    def features(self) -> tuple[int, ...]:
+        """The shape of a sample; of a sequence, that of a step."""
+        return (self.input_size,)
+
     @abstractmethod
     def batches(self, size: int, *, generator: Generator) -> Sampler:
         """Training batches, drawn with the generator."""

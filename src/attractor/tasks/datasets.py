@@ -70,10 +70,15 @@ class DatasetTask(StoredTask):
         if len(self) == 0:
             raise InputError(f"expected samples to train on in {name!r}, but there are none.")
         first = self.samples(torch.tensor([0]))
+        self._features = first.features
         self.input_size = first.features[0] if first.features else 1
         self.timed = not isinstance(first.x, tuple) and first.x.ndim == 3
         self.answers = "once" if first.y.ndim == 1 else "each step"
         self.output_size = 1 + max(self.classes) if self.classes else 1
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        return self._features
 
     def __len__(self) -> int:
         return len(self.train)  # type: ignore[arg-type]
@@ -145,9 +150,14 @@ class LoaderTask(Task):
     ) -> None:
         self.train, self.test, self.valid, self.name = train, test, valid, name
         first = batch_of(next(iter(train)))
+        self._features = first.features
         self.input_size = first.features[0] if first.features else 1
         self.timed = not isinstance(first.x, tuple) and first.x.ndim == 3
         self.answers = "once" if first.y.ndim == 1 else "each step"
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        return self._features
 
     def batches(self, size: int, *, generator: Generator) -> Sampler:
         return Loaded(self.train)

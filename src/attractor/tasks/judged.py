@@ -46,4 +46,4 @@ class Judged(Task):
         return self.judge(answer(model, batch), batch.y)
 
     def measure(self, model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
-        return {"loss": (float(self.loss(model, batch)) * len(batch), len(batch))}
+        return {"loss": (self.loss(model, batch).item() * len(batch), len(batch))}

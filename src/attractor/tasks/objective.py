@@ -52,4 +52,4 @@ class Objective(Task):
 
     def measure(self, model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
         """The value of the function, which counts once, whatever the dimension."""
-        return {"loss": (float(self.loss(model, batch)), 1)}
+        return {"loss": (self.loss(model, batch).item(), 1)}

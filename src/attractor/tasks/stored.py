@@ -19,6 +19,10 @@ class StoredTask(Task):
     """In a stream, from 0."""
     classes: tuple[int, ...]
     """The answers that occur."""
+    train: Any
+    """The training samples as they are stored."""
+    test: Any
+    """The test samples as they are stored."""
 
     @abstractmethod
     def __len__(self) -> int:

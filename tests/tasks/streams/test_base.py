@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from attractor import InputError
-from attractor.tasks.streams import Batches, Data, Experience, Samples, Stream, joined
+from attractor.tasks import ArrayTask, Batch, Data, Shuffled, joined
+from attractor.tasks.streams import Stream
 
 
 def data(samples: int = 12, features: int = 3, classes: int = 3) -> Data:
@@ -16,8 +17,8 @@ def data(samples: int = 12, features: int = 3, classes: int = 3) -> Data:
     return Data(x, torch.arange(samples) % classes)
 
 
-def task(place: int = 0, **options: object) -> Experience:
-    one = Experience(f"task {place}", place, data(), data(), (0, 1, 2))
+def task(place: int = 0, **options: object) -> ArrayTask:
+    one = ArrayTask(f"task {place}", place, data(), data(), (0, 1, 2))
     return replace(one, **options)  # type: ignore[arg-type]
 
 
@@ -25,26 +26,31 @@ def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
+def places(batch: Batch) -> list[int]:
+    assert batch.task is not None
+    return batch.task.tolist()
+
+
 def test_rows_are_read_when_they_are_picked() -> None:
     one = task(read=lambda x: x.flip(1))
     index = torch.tensor([4, 0])
     assert torch.equal(one.samples(index).x, data().x[index].flip(1))
     assert torch.equal(one.test_samples.x, data().x.flip(1))
-    assert one.samples(index).task.tolist() == [0, 0]
+    assert places(one.samples(index)) == [0, 0]
 
 
 def test_held_out_pieces_make_up_the_test_set() -> None:
     one = task(2)
-    pieces = list(one.held_out(5))
+    pieces = list(one.held_out("test", 5))
     assert [len(piece) for piece in pieces] == [5, 5, 2]
     assert torch.equal(torch.cat([piece.x for piece in pieces]), one.test.x)
-    assert pieces[0].task.tolist() == [2] * 5
+    assert places(pieces[0]) == [2] * 5
 
 
 def test_ragged_sequences_are_packed() -> None:
     x, lengths = torch.randn(3, 4, 2), torch.tensor([2, 4, 1])
     data = Data(x, torch.arange(3), lengths)
-    one = Experience("ragged", 0, data, data, (0, 1, 2))
+    one = ArrayTask("ragged", 0, data, data, (0, 1, 2))
     packed = one.samples(torch.tensor([0, 2])).inputs
     assert isinstance(packed, PackedSequence)
     assert packed.data.shape == (3, 2)
@@ -52,9 +58,9 @@ def test_ragged_sequences_are_packed() -> None:
 
 
 def test_joined_samples_are_padded_to_the_longest() -> None:
-    def some(length: int) -> Samples:
+    def some(length: int) -> Batch:
         x, y = torch.ones(2, length, 1), torch.ones(2, length, dtype=torch.long)
-        return Samples(x, y, torch.zeros(2), torch.full((2,), length))
+        return Batch(x, y, torch.full((2,), length), torch.zeros(2))
 
     both = joined([some(2), some(4)])
     assert both.x.shape == (4, 4, 1)
@@ -67,7 +73,7 @@ def test_joined_samples_are_padded_to_the_longest() -> None:
 def test_a_part_of_a_stream_is_a_stream() -> None:
     stream = Stream("three", [task(0), task(1), task(2)])
     assert [one.name for one in stream[1:]] == ["task 1", "task 2"]
-    assert [one.task for one in stream[1:]] == [0, 1]
+    assert [one.place for one in stream[1:]] == [0, 1]
 
 
 def test_a_fingerprint_tells_streams_apart() -> None:
@@ -121,13 +127,13 @@ def test_a_test_half_of_another_size_is_refused() -> None:
 
 def test_a_look_at_some_test_samples_keeps_nothing() -> None:
     one = task(read=lambda x: x.flip(1), keep=False)
-    assert torch.equal(one.some_test(2).x, data().x[:2].flip(1))
-    assert one.some_test(2).y.tolist() == [0, 1]
+    assert torch.equal(one.first("test", 2).x, data().x[:2].flip(1))
+    assert one.first("test", 2).y.tolist() == [0, 1]
     assert "test_samples" not in one.__dict__
 
 
 def test_a_task_of_another_size_is_refused() -> None:
-    wide = Experience("wide", 1, data(features=4), data(features=4), (0, 1, 2))
+    wide = ArrayTask("wide", 1, data(features=4), data(features=4), (0, 1, 2))
     with pytest.raises(InputError, match=r"\(3,\) as in 'task 0', but 'wide' has \(4,\)"):
         Stream("two sizes", [task(0), wide])
 
@@ -139,19 +145,19 @@ def test_a_stream_needs_tasks_that_know_their_place() -> None:
         Stream("late", [task(1)])
 
 
-def epochs(batches: Batches, count: int) -> Tensor:
+def epochs(batches: Shuffled, count: int) -> Tensor:
     return torch.cat([batches.draw().x[:, 0] for _ in range(count)])
 
 
 def test_an_epoch_has_every_sample_once() -> None:
-    batches = Batches(task(), 5, generator=seeded())
+    batches = Shuffled(task(), 5, generator=seeded())
     for epoch in epochs(batches, 12).reshape(5, 12):
         assert torch.equal(epoch.sort().values, data().x[:, 0])
 
 
 def test_batches_leave_the_global_generator_alone_and_follow_theirs() -> None:
     before = torch.get_rng_state()
-    one, same, other = (Batches(task(), 5, generator=seeded(seed)) for seed in (0, 0, 1))
+    one, same, other = (Shuffled(task(), 5, generator=seeded(seed)) for seed in (0, 0, 1))
     drawn = epochs(one, 30)
     assert torch.equal(drawn, epochs(same, 30))
     assert not torch.equal(drawn, epochs(other, 30))
@@ -163,19 +169,19 @@ def test_batches_go_on_bit_by_bit(after: int) -> None:
     def noise(x: Tensor, generator: torch.Generator) -> Tensor:
         return x + torch.rand(x.shape, generator=generator)
 
-    one = Batches(task(noise=noise), 5, generator=seeded(0))
+    one = Shuffled(task(noise=noise), 5, generator=seeded(0))
     for _ in range(after):
         one.draw()
     state = {name: tensor.clone() for name, tensor in one.state_dict().items()}
     expected = epochs(one, 70)
-    other = Batches(task(noise=noise), 5, generator=seeded(1))
+    other = Shuffled(task(noise=noise), 5, generator=seeded(1))
     other.load_state_dict(state)
     assert torch.equal(epochs(other, 70), expected)
 
 
 def test_the_state_of_other_batches_is_refused() -> None:
-    state = Batches(task(), 5, generator=seeded()).state_dict()
-    other = Batches(task(), 4, generator=seeded())
+    state = Shuffled(task(), 5, generator=seeded()).state_dict()
+    other = Shuffled(task(), 4, generator=seeded())
     with pytest.raises(InputError, match="batch size"):
         other.load_state_dict(state | {"position": torch.tensor(5)})
     with pytest.raises(InputError, match="12 samples of 'task 0'.*sample 99"):

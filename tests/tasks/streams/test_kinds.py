@@ -11,14 +11,13 @@ import pytest
 import torch
 
 from attractor import InputError
+from attractor.tasks import ArrayTask, Data
 from attractor.tasks.data import data_root, verify
 from attractor.tasks.data.series import read_series
 from attractor.tasks.images import Images
 from attractor.tasks.streams import (
     ICARL_ORDER,
     STREAMS,
-    Data,
-    Experience,
     Stream,
     in_groups,
     incremental_images,
@@ -110,7 +109,7 @@ def test_corners_of_rotated_images_are_black() -> None:
 
 def test_noise_shuffles_a_part_of_each_sample_and_spares_the_test() -> None:
     x = torch.arange(100.0).repeat(200, 1)
-    clean = Experience("a", 0, Data(x, torch.zeros(200)), Data(x, torch.zeros(200)), (0,))
+    clean = ArrayTask("a", 0, Data(x, torch.zeros(200)), Data(x, torch.zeros(200)), (0,))
     (noisy,) = inject_noise(Stream("one", [clean]), 0.3)
     seen = noisy.samples(torch.arange(200), seeded()).x
     assert torch.equal(seen.sort(1).values, x)
@@ -360,7 +359,7 @@ def test_language_asks_for_the_next_character(tmp_path: Path) -> None:
     assert y.tolist() == [[1, 68, 66], [67, 95, 96]]  # " ca", "b~" and a letter not in ASCII
     assert stream.outputs == 97
     assert len(stream[1].test.y) == 1
-    assert [len(one) for one in stream[0].held_out(1)] == [1]
+    assert [len(one) for one in stream[0].held_out("test", 1)] == [1]
     assert "test_samples" not in stream[0].__dict__  # the large one-hot vectors are not kept
 
 

@@ -4,9 +4,9 @@ from typing import Any, Literal, get_args
 
 from torch import Generator
 
+from attractor.checks import one_of, whole
 from attractor.continual.replay import Reservoir, Rows, Slots, hard_storage, ring_buffer
 from attractor.errors import InputError
-from attractor.checks import one_of, whole
 from attractor.tasks.streams import Samples
 
 Kind = Literal["hard", "ring", "reservoir", "classes"]

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
+from attractor.checks import whole
 from attractor.continual.replay import Slots
 from attractor.continual.replay.episodes import rows, samples
 from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, plain
-from attractor.checks import whole
 from attractor.tasks.streams import Experience, Samples, Stream, joined
 
 PENDING = 64

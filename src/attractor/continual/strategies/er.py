@@ -5,11 +5,11 @@ from typing import Any, get_args
 import torch
 from torch import Generator, Tensor, nn
 
+from attractor.checks import whole
 from attractor.continual.gradients import weighted
 from attractor.continual.replay.episodes import Episodes, Kind, OfTasks
 from attractor.continual.rows import shares
 from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
-from attractor.checks import whole
 from attractor.tasks.streams import Samples, Stream, joined
 
 

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor, nn
 
+from attractor.checks import whole
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.strategies.base import Loss, Strategy, answer, asked, cross_entropy, plain
 from attractor.errors import InputError
 from attractor.tasks import IGNORE
-from attractor.checks import whole
 from attractor.tasks.streams import Experience, Samples, Stream
 
 PIECE = 500

@@ -5,10 +5,10 @@ from typing import Any
 
 from torch import Generator, nn
 
+from attractor.checks import whole
 from attractor.continual.strategies.base import Strategy
 from attractor.continual.strategies.masks import Masked
 from attractor.errors import InputError
-from attractor.checks import whole
 from attractor.tasks.streams import Experience, Stream
 
 

@@ -7,11 +7,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
+from attractor.checks import one_of
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.replay.episodes import Episodes, OfTasks
 from attractor.continual.rows import Rows
 from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, plain
-from attractor.checks import one_of
 from attractor.tasks.streams import Samples, Stream
 
 RIDGE = 1e-3

@@ -6,11 +6,11 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.optim import Adam, Optimizer
 
+from attractor.checks import one_of, whole
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.replay.episodes import Episodes, OfTasks
 from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, plain
 from attractor.errors import InputError
-from attractor.checks import one_of, whole
 from attractor.tasks.streams import Experience, Samples, Stream, joined
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import Generator, Tensor
 
 from attractor.errors import InputError
-from attractor.tasks import Batch, Drawn, Shuffled
+from attractor.tasks import ArrayTask, Batch, Data, Drawn, Shuffled
 
 N = 7
 
@@ -16,14 +16,16 @@ def seeded(seed: int = 0) -> Generator:
 
 def shuffled(batch_size: int, seed: int = 0, samples: int = N) -> Shuffled:
     x = torch.arange(float(samples)).reshape(samples, 1, 1).repeat(1, 3, 2)
-    return Shuffled(x, torch.arange(samples), batch_size, seeded(seed))
+    data = Data(x, torch.arange(samples))
+    task = ArrayTask("numbers", 0, data, data, tuple(range(samples)))
+    return Shuffled(task, batch_size, generator=seeded(seed))
 
 
 class Noise:
     """The simplest task that draws."""
 
     def draw(self, batch_size: int, *, generator: Generator) -> Batch:
-        x = torch.randn(2, batch_size, 3, generator=generator)
+        x = torch.randn(batch_size, 2, 3, generator=generator)
         return Batch(x, torch.zeros(batch_size, dtype=torch.long))
 
 
@@ -45,10 +47,10 @@ def test_epochs_differ_in_order() -> None:
     assert not torch.equal(first, second)
 
 
-def test_inputs_go_with_their_answers_and_time_comes_first() -> None:
-    x, y = shuffled(4).draw()
-    assert x.shape == (3, 4, 2)
-    assert torch.equal(x[0, :, 0], y.float())
+def test_inputs_go_with_their_answers_and_samples_come_first() -> None:
+    batch = shuffled(4).draw()
+    assert batch.x.shape == (4, 3, 2)
+    assert torch.equal(batch.x[:, 0, 0], batch.y.float())
 
 
 @pytest.mark.parametrize("before", range(6))
@@ -85,14 +87,16 @@ def test_the_state_of_another_kind_of_sampler_is_refused() -> None:
 
 
 def test_the_state_of_another_data_set_is_refused() -> None:
-    with pytest.raises(InputError, match=r"over 7 samples, but the state holds 8 numbers"):
-        shuffled(3).load_state_dict(shuffled(3, samples=8).state_dict())
+    larger = shuffled(3, samples=8)
+    answers(larger, 6)  # into the second epoch, so that some of an order is left
+    with pytest.raises(InputError, match=r"the 7 samples of 'numbers', but the state names"):
+        shuffled(3).load_state_dict(larger.state_dict() | {"order": torch.tensor([7])})
 
 
 def test_a_damaged_position_is_refused() -> None:
     sampler = shuffled(3)
     state = sampler.state_dict() | {"position": torch.tensor(N + 1)}
-    with pytest.raises(InputError, match="a position between 0 and 7 in the epoch, but .* 8"):
+    with pytest.raises(InputError, match="a multiple of the batch size 3, but the state holds 8"):
         sampler.load_state_dict(state)
 
 
@@ -105,4 +109,4 @@ def test_an_impossible_batch_size_is_refused() -> None:
 
 def test_inputs_without_answers_are_refused() -> None:
     with pytest.raises(InputError, match="got 3 inputs and 2 answers"):
-        Shuffled(torch.zeros(3, 1, 1), torch.zeros(2), 1, seeded())
+        ArrayTask("torn", 0, data := Data(torch.zeros(3, 1), torch.zeros(2)), data, (0,))
