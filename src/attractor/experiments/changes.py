@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attractor.errors import InputError
+from attractor.errors import InputError, shortened
 
 LENGTHS = (
     *(("train", key) for key in ("steps", "batch_size")),
@@ -13,6 +13,33 @@ LENGTHS = (
     ("stream", "tasks"),
 )
 """What decides how long a run is."""
+
+NAMED = ("task", "stream", "model", "optimiser", "strategy")
+"""The tables that name what they are about."""
+
+DEEPEST = 20
+"""Tables in tables beyond which a file is no configuration."""
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """TOML of a depth that a configuration can have; `ValueError` for all else."""
+    try:
+        content = tomllib.loads(text)
+    except RecursionError:
+        content = {}
+        levels: list[Any] = [None]
+    else:
+        levels = [content]
+        for _ in range(DEEPEST):
+            levels = [inner for one in levels for inner in _inside(one)]
+    if levels:
+        raise ValueError(f"tables and lists more than {DEEPEST} deep")
+    return content
+
+
+def _inside(value: Any) -> list[Any]:
+    each = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [one for one in each if isinstance(one, dict | list)]
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -29,10 +56,67 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def changed(content: dict[str, Any], changes: Iterable[str]) -> dict[str, Any]:
-    """Apply ``a.b=value`` changes; one to ``model`` applies to every model of the list.
+def name_of(table: Mapping[str, Any]) -> str | None:
+    """What a table names: a network with a cell is named by it.
 
-    ``strategy=er`` is short for ``strategy.name=er``.
+    Example:
+        >>> name_of({"name": "sgd", "lr": 0.1}), name_of({"cell": "nru"}), name_of({"lr": 0.2})
+        ('sgd', 'nru', None)
+    """
+    name = table.get("cell", table.get("name"))
+    return None if name is None else str(name)
+
+
+SIZES = ("hidden_size", "num_layers", "bidirectional", "dropout", "compose", "hidden", "bound")
+"""What stays of a network when another cell takes its place."""
+
+
+def laid_over(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Tables with others laid over them; one that names another thing takes the place of the first.
+
+    Only the sizes of a network stay when it is given another cell.
+
+    Example:
+        >>> laid_over({"optimiser": {"name": "adam", "lr": 1}}, {"optimiser": {"lr": 2}})
+        {'optimiser': {'name': 'adam', 'lr': 2}}
+        >>> laid_over({"optimiser": {"name": "adam", "lr": 1}}, {"optimiser": {"name": "anytime"}})
+        {'optimiser': {'name': 'anytime'}}
+    """
+    result = dict(base)
+    for name, table in over.items():
+        before = result.get(name, {})
+        now, then = name_of(table), name_of(before)
+        if now is None or then is None or now == then:
+            result[name] = merged(before, table)
+        else:
+            result[name] = _sized(before, table) if name == "model" else table
+    return result
+
+
+def _sized(before: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
+    """A network in the place of another, in its sizes where it does not say others."""
+    if "cell" in model:
+        recurrent = "cell" in before
+        kept = SIZES if recurrent else ("hidden", "bound")
+        if {"hidden", "hidden_size"} & model.keys():
+            kept = tuple(name for name in kept if name not in ("hidden", "hidden_size"))
+        return {name: before[name] for name in kept if name in before} | model
+    if "hidden_size" in before and "hidden" not in model:
+        return {"hidden": [before["hidden_size"]] * before.get("num_layers", 1)} | model
+    kept = {name: before[name] for name in ("hidden", "bound") if name in before}
+    return kept | model
+
+
+def agreement(own: dict[str, Any], changes: dict[str, Any]) -> int:
+    """How many changes are what a variant says, less those that it contradicts."""
+    both = flat(own).keys() & flat(changes).keys()
+    return len(both) - 2 * len(overruled(own, changes))
+
+
+def changed(content: dict[str, Any], changes: Iterable[str]) -> dict[str, Any]:
+    """Apply ``a.b=value`` changes.
+
+    ``strategy=er`` is short for ``strategy.name=er``, and likewise for all that has a name.
 
     Example:
         >>> changed({"train": {"steps": 5}}, ["train.steps=7", "train.device=cuda"])
@@ -42,24 +126,22 @@ def changed(content: dict[str, Any], changes: Iterable[str]) -> dict[str, Any]:
     for change in changes:
         key, equals, text = change.partition("=")
         parts = key.strip().split(".")
-        if not equals or not all(parts):
+        if not equals or not all(parts) or len(parts) > DEEPEST:
             raise InputError(
-                f"expected a change as a.b=value, but got {change!r}. Try train.steps=100."
+                f"expected a change as a.b=value, but got {shortened(change)}. Try train.steps=100."
             )
         value = _value(text.strip())
-        if parts == ["strategy"] and isinstance(value, str):
+        if len(parts) == 1 and parts[0] in NAMED and isinstance(value, str):
             parts.append("name")
-        tables = [content]
+        table: Any = content
         for part in parts[:-1]:
-            inner = [table.setdefault(part, {}) for table in tables]
-            tables = [t for item in inner for t in (item if isinstance(item, list) else [item])]
-            if not all(isinstance(table, dict) for table in tables):
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
                 raise InputError(
-                    f"expected {part!r} in the change {change!r} to be a table, but it is a value. "
-                    "Try fewer dots."
+                    f"expected {shortened(part)} in the change {shortened(change)} to be a table, "
+                    "but it is a value. Try fewer dots."
                 )
-        for table in tables:
-            table[parts[-1]] = value
+        table[parts[-1]] = value
     return content
 
 
@@ -98,7 +180,7 @@ def resized(content: dict[str, Any], changes: dict[str, Any]) -> bool:
         >>> resized(content, {"train": {"lr": 0.2}}), resized(content, {"train": {"steps": 5}})
         (False, True)
     """
-    each = [content, *content.get("variant", []), *content.get("model", [])]
+    each = [content, *content.get("variant", [])]
     for table, key in LENGTHS:
         if key in changes.get(table, {}):
             own = [one[table][key] for one in each if key in one.get(table, {})]
@@ -110,6 +192,6 @@ def resized(content: dict[str, Any], changes: dict[str, Any]) -> bool:
 def _value(text: str) -> Any:
     """A TOML value, or the text itself, so that strings need no quotes on the command line."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return parsed(f"value = {text}")["value"]
+    except ValueError:
         return text

@@ -3,58 +3,60 @@
 import hashlib
 import json
 import re
-import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from attractor.errors import InputError, unknown
-from attractor.experiments.changes import merged, overruled
+from attractor.errors import InputError, shortened, unknown
+from attractor.experiments.changes import agreement, laid_over, name_of, overruled, parsed
 
-VERSION = 1
+VERSION = 2
 """The newest form of configuration file that this release reads."""
 
 Budget = Literal["quick", "full", "changed"]
 """Much shorter than published, as published, or as published but for what ``--set`` changed."""
 
 
+Table = dict[str, Any]
+"""A table of a configuration: as a rule a ``name``, and options that are checked by it."""
+
+TABLES = ("task", "stream", "features", "model", "optimiser", "strategy", "meta", "train")
+"""What a configuration may say of a run, in the order of a file."""
+
+
 class Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class WithOptions(BaseModel):
-    """Further keys are options of what is named, which checks them by name."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
-
-
-class TaskConfig(WithOptions):
-    """Which task, and its options."""
-
-    name: str
-
-
-class NetworkConfig(WithOptions):
-    """Which network, the sizes of its hidden layers if it has such, and its options."""
-
-    name: str
-    hidden: list[int] = Field(default_factory=list)
-
-
 class Settings(Frozen):
-    """How long a run is, where it runs, and how often it is saved."""
+    """How long a run is, and where it runs."""
 
     steps: int = Field(ge=1)
-    checkpoint_every: int = Field(default=100, ge=1)
     device: str = "cpu"
     threads: int = Field(default=1, ge=1)
+
+
+def file_name(name: str) -> str:
+    """A name, once it is known to be that of one file or folder, wherever it is put."""
+    if not re.fullmatch(r"[\w.,=+() -]{1,100}", name) or not name.strip(". "):
+        raise InputError(
+            "expected the name of an experiment to be letters, digits and -_.,=+() alone, at most "
+            f"100 of them and not dots alone, but got {shortened(name)}. Rename its file."
+        )
+    return name
+
+
+def slug(text: str) -> str:
+    """Text as a part of a file's name: small letters, digits and dashes.
+
+    Example:
+        >>> slug("../LSTM [big]")
+        'lstm-big'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:100] or "run"
 
 
 class RunConfig(Frozen):
@@ -62,7 +64,7 @@ class RunConfig(Frozen):
 
     version: int = VERSION
     kind: str
-    experiment: str
+    experiment: Annotated[str, AfterValidator(file_name)]
     title: str
     description: str = ""
     budget: Budget
@@ -81,18 +83,33 @@ class RunConfig(Frozen):
         content = self.model_dump(exclude={"kind", "title", "description", "budget"})
         text = json.dumps(content, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        slug = re.sub(r"[^a-z0-9]+", "-", self.label.lower()).strip("-") or "run"
-        return f"{slug}-{self.seed}-{digest[:10]}"
+        return f"{slug(self.label)}-{self.seed}-{digest[:10]}"
 
     def to_toml(self) -> str:
         return tomli_w.dumps(self.model_dump(exclude_none=True))
 
 
+class Variant(Frozen):
+    """One line of a comparison: what differs from the tables above it."""
+
+    label: str
+    task: Table = Field(default_factory=dict)
+    stream: Table = Field(default_factory=dict)
+    features: Table = Field(default_factory=dict)
+    model: Table = Field(default_factory=dict)
+    optimiser: Table = Field(default_factory=dict)
+    strategy: Table = Field(default_factory=dict)
+    meta: Table = Field(default_factory=dict)
+    train: Table = Field(default_factory=dict)
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """Those that say something."""
+        return {name: table for name, table in self if name in TABLES and table}
+
+
 class ExperimentConfig(Frozen):
     """A comparison: several variants, each from several seeds."""
-
-    run: ClassVar[type[RunConfig]]
-    """What one of its runs is."""
 
     version: int = VERSION
     kind: str
@@ -100,14 +117,44 @@ class ExperimentConfig(Frozen):
     description: str = ""
     budget: Budget
     seeds: list[int] = Field(min_length=1)
-    changes: dict[str, Any] = Field(default_factory=dict)
+    task: Table = Field(default_factory=dict)
+    stream: Table = Field(default_factory=dict)
+    features: Table = Field(default_factory=dict)
+    model: Table = Field(default_factory=dict)
+    optimiser: Table = Field(default_factory=dict)
+    strategy: Table = Field(default_factory=dict)
+    meta: Table = Field(default_factory=dict)
+    train: Table = Field(default_factory=dict)
+    variant: list[Variant] = Field(min_length=1)
+    changes: dict[str, Table] = Field(default_factory=dict)
     """What ``--set`` lays over the tables of every variant, whatever it says itself."""
 
-    def variants(self) -> dict[str, dict[str, Any]]:
-        """By label, the settings of each variant but for its names and seed."""
-        raise NotImplementedError
+    def variants(self) -> dict[str, dict[str, Table]]:
+        """By label, the tables of each variant.
 
-    def runs(self, name: str, only: Iterable[str] = ()) -> list[RunConfig]:
+        If ``--set`` names what the variants choose, such as ``strategy=er``, it is the one of that
+        name that has most of the changes, the first of several such; if none has the name, it goes
+        alone.
+        """
+        labels = [one.label for one in self.variant]
+        if len(set(labels)) < len(labels):
+            raise InputError(
+                f"expected each variant to have its own label, but got {labels}. Rename one."
+            )
+        base = {name: table for name, table in self if name in TABLES and table}
+        own = {one.label: one.tables for one in self.variant}
+        each = {label: laid_over(base, tables) for label, tables in own.items()}
+        for table, change in self.changes.items():
+            choices = {label: name_of(one.get(table, {})) for label, one in own.items()}
+            name = name_of(change)
+            if name is None or not any(choices.values()):
+                continue
+            named = [label for label, choice in choices.items() if choice == name]
+            best = max(named, key=lambda label: agreement(own[label], self.changes), default=None)
+            return {name: base} if best is None else {best: each[best]}
+        return each
+
+    def runs(self, name: str, run: type["R"], only: Iterable[str] = ()) -> list["R"]:
         """Every run of the comparison, seed by seed; with `only`, of the variants named."""
         if len(set(self.seeds)) < len(self.seeds):
             raise InputError(
@@ -117,46 +164,52 @@ class ExperimentConfig(Frozen):
         chosen = list(only) or list(variants)
         for label in chosen:
             if label not in variants:
-                raise unknown("model of this experiment", label, variants)
+                raise unknown("variant of this experiment", label, variants)
         names = {"experiment": name, **self.model_dump(include={*_NAMES})}
         return [
-            validated(self.run, {**names, "seed": seed, **self._changed(label, settings)}, label)
+            validated(run, {**names, "seed": seed, **self._changed(label, tables)}, label)
             for seed in self.seeds
-            for label, settings in variants.items()
+            for label, tables in variants.items()
             if label in chosen
         ]
 
-    def _changed(self, label: str, settings: dict[str, Any]) -> dict[str, Any]:
+    def _changed(self, label: str, tables: dict[str, Table]) -> dict[str, Any]:
         """A variant as ``--set`` makes it; its label may name what is no longer so."""
-        said = [f"{key}={value}" for key, value in overruled(settings, self.changes).items()]
+        own = next((one.tables for one in self.variant if one.label == label), {})
+        said = [f"{key}={value}" for key, value in overruled(own, self.changes).items()]
         told = f"{label} ({', '.join(said)})" if said else label
-        return {"label": told, **merged(settings, self.changes)}
+        return {"label": told, **laid_over(tables, self.changes)}
 
 
+class Kind(NamedTuple):
+    """What a run of a kind of experiment is, and what builds its process.
+
+    Args:
+        run: the configuration of one run.
+        build: from a run and what is around it to its `attractor.experiments.work.Work`.
+    """
+
+    run: type[RunConfig]
+    build: Callable[[Any, Any], Any]
+
+
+R = TypeVar("R", bound=RunConfig)
 _NAMES = ("kind", "title", "description", "budget")
-
-
-def labelled(variants: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """Variants by label, once no two are known to have the same."""
-    found = list(variants)
-    labels = [label for label, _ in found]
-    if len(set(labels)) < len(labels):
-        raise InputError(
-            f"expected each model to have its own label, but got {labels}. Rename one."
-        )
-    return dict(found)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file of a version that this release knows."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
+        text = path.read_bytes()
+    except (OSError, ValueError) as error:  # a name may hold what no file's name can
+        why = getattr(error, "strerror", error)
         raise InputError(
-            f"expected a configuration file at {path}, but got: {error.strerror}. "
+            f"expected a configuration file at {path}, but got: {why}. "
             "Try `attractor list experiments` for those that come with attractor."
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    try:
+        content = parsed(text.decode())
+    except ValueError as error:
         raise InputError(
             f"expected {path} to be TOML, but got a syntax error: {error}. "
             "Strings need quotes, and tables look like [task]."
@@ -190,7 +243,7 @@ def validated(model: type[M], content: dict[str, Any], where: str) -> M:
             ) from error
         raise InputError(
             f"expected a valid {name!r} in {where} ({first['msg'][0].lower()}{first['msg'][1:]}), "
-            f"but got {first['input']!r}. Try another value in the file, or with --set."
+            f"but got {shortened(first['input'])}. Try another value in the file, or with --set."
         ) from error
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attractor.errors import unknown
 from attractor.experiments.config import ExperimentConfig
-from attractor.experiments.kinds import read
+from attractor.experiments.read import read
 
 EXPERIMENTS: dict[str, str] = {
     "copy-quick": "copy-quick.toml",

@@ -1,63 +1,40 @@
-"""What a run does, one step at a time, so that it can be stopped, saved and taken up again."""
+"""The process of a run, with what it learns from and what it ends with."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from attractor.experiments.checkpoint import Checkpoint
-
-Row = dict[str, Any]
-"""One measurement: its split, and the measures by name."""
+from attractor.state import Nested
+from attractor.training.process import Process, Row
 
 
-class StoppedError(Exception):
-    """The user asked to stop; all is saved and goes on when it is started again."""
+class Work:
+    """A process as a kind of experiment builds it.
 
-
-class DivergedError(Exception):
-    """The numbers are no longer finite: what became of which, and what to try."""
-
-    def __init__(self, reason: str, advice: str) -> None:
-        super().__init__(reason)
-        self.reason, self.advice = reason, advice
-
-
-class Work(ABC):
-    """One run from its start to its end.
-
-    All that decides the steps to come is in what `save` returns: after `restore`, the same steps
-    follow, with the same numbers to the bit.
+    Args:
+        process: what goes on step by step.
+        data: what it learns from: a task or a stream.
+        outcome: what the run ends with: ``parameters``, under ``test`` its measures, and under
+            ``measures`` what each of them is.
     """
 
-    step: int = 0
-    """Steps done."""
-
-    def prepare(self, out: Path, stop: Callable[[], bool]) -> None:  # noqa: B027 - most share nothing
-        """Before anything else: find or make what several runs share.
-
-        Args:
-            out: the folder that holds all runs.
-            stop: asked by what takes long; if it says True, save and raise `StoppedError`.
-        """
+    def __init__(
+        self, process: Process, data: object, outcome: Callable[[], dict[str, Any]]
+    ) -> None:
+        self.process, self.data, self.outcome = process, data, outcome
 
     @property
-    @abstractmethod
+    def step(self) -> int:
+        return self.process.step
+
+    @property
     def done(self) -> bool:
-        """Whether nothing is left to do."""
+        return self.process.done
 
-    @abstractmethod
     def advance(self) -> list[Row]:
-        """Do one step; what was measured. Raises `DivergedError` if it cannot."""
+        return self.process.advance()
 
-    @abstractmethod
-    def save(self) -> Checkpoint:
-        """All that decides what is to come. Raises `DivergedError` rather than keep a NaN."""
+    def state_dict(self) -> Nested:
+        return self.process.state_dict()
 
-    @abstractmethod
-    def restore(self, saved: Checkpoint) -> None:
-        """Go on where `save` was."""
-
-    @abstractmethod
-    def outcome(self) -> dict[str, Any]:
-        """What the run ends with: ``parameters``, and under ``test`` its measures."""
+    def load_state_dict(self, state: Nested) -> None:
+        self.process.load_state_dict(state)

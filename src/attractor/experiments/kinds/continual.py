@@ -1,0 +1,135 @@
+"""One model, one strategy and one optimiser on a stream of tasks."""
+
+import inspect
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import torch
+from pydantic import Field
+from torch import nn
+from torch.optim import Optimizer
+
+from attractor.continual import STRATEGIES, Learner, Strategy, combine
+from attractor.continual.metrics import MEASURES
+from attractor.errors import InputError
+from attractor.experiments.config import Kind, RunConfig, Settings
+from attractor.experiments.kinds.features import Features, Source, kept_features
+from attractor.experiments.kinds.parts import Spec, derived_seed, device_of, seeded
+from attractor.experiments.work import Work
+from attractor.models import make_model
+from attractor.optimisers import attach, choose
+from attractor.runs.drive import Context
+from attractor.tables import lookup, make
+from attractor.tasks.streams import STREAMS, Stream, inject_noise
+
+
+class Train(Settings):
+    """How a learner is trained; ``steps`` are the updates of each task."""
+
+    batch_size: int = Field(default=10, ge=1)
+    log_every: int = Field(default=10, ge=1)
+
+
+class ContinualRun(RunConfig):
+    """One model, one strategy, one optimiser, one stream."""
+
+    kind: Literal["continual"] = "continual"
+    stream: Spec
+    """A name and options; ``identity`` tells the task of each sample, in the test too; ``noise`` is
+    the share of the pixels that are shuffled in training data."""
+    features: Features | None = None
+    """Show a network's features instead of the data; it learns the stream's first classes."""
+    model: Spec
+    strategy: Spec = Field(default_factory=lambda: {"name": "naive"})
+    """A name and options; ``also`` is another strategy on top of it."""
+    optimiser: Spec = Field(default_factory=lambda: {"name": "sgd", "lr": 0.01})
+    train: Train
+
+    @property
+    def total(self) -> int | None:
+        # imports torch, for which reading a file need not wait
+        from attractor.tasks.streams.table import task_count
+
+        options = {name: value for name, value in self.stream.items() if name != "name"}
+        tasks = task_count(str(self.stream.get("name")), options)
+        return None if tasks is None else self.train.steps * tasks
+
+
+def build(config: ContinualRun, context: Context) -> Work:
+    """The learner of a configuration, all of it made from the seed."""
+    torch.set_num_threads(config.train.threads)
+    device = device_of(config.train.device)
+    stream = build_stream(config, context, device)
+    first = stream[0].first("test", 1)
+    model = make_model(
+        config.model,
+        first.features,
+        stream.outputs,
+        each_step=first.y.ndim > 1,
+        generator=seeded(config.seed, "weights"),
+    )
+    shown = stream[0].samples(torch.tensor([0])).x
+    split = config.stream.get("held", "test")
+
+    def optimiser(model: nn.Module) -> Optimizer:
+        rule = choose(config.optimiser, model, shown, generator=seeded(config.seed, "rule"))
+        return attach(rule, model)
+
+    learner = Learner(
+        model.to(device),
+        stream,
+        build_strategy(config.strategy),
+        optimiser=optimiser,
+        batch_size=config.train.batch_size,
+        iterations=config.train.steps,
+        seed=derived_seed(config.seed, "batches") % 2**62,
+        log_every=config.train.log_every,
+        split=split,
+    )
+    return Work(learner, stream, lambda: {**outcome(learner), "split": split})
+
+
+def outcome(learner: Learner) -> dict[str, Any]:
+    """What a learner ends with: its size, the measures of its matrix, and the matrix."""
+    result = learner.result()
+    return {
+        "parameters": sum(p.numel() for p in result.model.parameters()),
+        "test": result.metrics,
+        "measures": {name: [*one] for name, one in MEASURES.items()},
+        "matrix": result.matrix.tolist(),
+    }
+
+
+def build_stream(config: ContinualRun, context: Context, device: torch.device) -> Stream:
+    """The stream of a configuration, its permutations drawn from the seed."""
+    options = dict(config.stream)
+    identity, noise = options.pop("identity", False), options.pop("noise", 0.0)
+    given = {"root": context.data, "generator": seeded(config.seed, "stream")}
+    if config.features is None:
+        stream: Stream = make("stream", STREAMS, options, **given)
+    else:
+        name = options.get("name")
+        if "part" not in inspect.signature(lookup("stream", STREAMS, name)).parameters:
+            raise InputError(
+                "expected a stream with first classes to pretrain its features on, but got "
+                f"{name!r}. Try incremental_images, or leave the features out."
+            )
+        source = Source(
+            partial(make, "stream", STREAMS, options | {"part": "first"}, **given),
+            partial(make, "stream", STREAMS, options, **given),
+        )
+        stream = kept_features(config.features, options, source, context, device=device)
+    stream = replace(stream, identity=identity)
+    return inject_noise(stream, noise) if noise else stream
+
+
+def build_strategy(spec: Spec) -> Strategy:
+    """The strategy of a configuration, or several of them combined."""
+    options = dict(spec)
+    also = options.pop("also", None)
+    made: Strategy = make("strategy", STRATEGIES, options)
+    return combine(made, build_strategy(also)) if also else made
+
+
+KIND = Kind(ContinualRun, build)

@@ -1,0 +1,78 @@
+"""From the tables of a configuration to tasks, models and generators: what all kinds share."""
+
+import hashlib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Generator, nn
+
+from attractor.errors import InputError
+from attractor.models.table import MODELS, Model, make_model, model_name
+from attractor.runs.drive import Context
+from attractor.tables import lookup, make
+from attractor.tasks import TASKS, Task
+
+Spec = dict[str, Any]
+"""A table of a configuration: a ``name``, and options that are checked by it."""
+
+SHOWN = {"vector": "flat", "image": "image", "sequence": "rows"}
+"""In which order a task shows images to a network, unless the configuration says another."""
+
+
+def derived_seed(seed: int, purpose: str) -> int:
+    """A seed of its own for each thing that is random, so that they do not move each other."""
+    digest = hashlib.sha256(f"{seed}/{purpose}".encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
+
+
+def seeded(seed: int, purpose: str) -> Generator:
+    """A generator of its own for each thing that is random."""
+    return torch.Generator().manual_seed(derived_seed(seed, purpose))
+
+
+def device_of(name: str) -> torch.device:
+    """The device of a name, once torch is known to be able to use it."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(
+            f"expected a device that torch can use here, but got {name!r}. Try cpu."
+        ) from error
+    return device
+
+
+def reads(model: Mapping[str, Any]) -> str | None:
+    """What the network of a specification is shown of a sample; unknown of a user's own."""
+    entry = lookup("model", MODELS, model_name(model))
+    return entry.reads if isinstance(entry, Model) else None
+
+
+def task_for(spec: Spec, model: Spec, context: Context) -> Task:
+    """The task of a configuration; images are shown as its network reads them."""
+    options = dict(spec)
+    shown = reads(model)
+    known = inspect.signature(lookup("task", TASKS, spec.get("name"))).parameters
+    if "order" in known and shown is not None:
+        options = {"order": SHOWN[shown]} | options
+    task: Task = make("task", TASKS, options, root=context.data)
+    if shown is not None and (shown == "sequence") != task.timed:
+        told = "a sequence" if task.timed else "all at once"
+        raise InputError(
+            f"expected a task that a {model_name(model)} network can read, but {spec['name']!r} "
+            f"shows {told}. Leave task.order out, or choose another model."
+        )
+    return task
+
+
+def model_for(spec: Spec, task: Task, *, generator: Generator) -> nn.Module:
+    """The network of a configuration with its initial weights, fitting a task."""
+    return make_model(
+        spec,
+        task.features,
+        task.output_size,
+        each_step=task.answers == "each step",
+        generator=generator,
+    )

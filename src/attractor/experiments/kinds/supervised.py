@@ -1,0 +1,274 @@
+"""One model on one task with one optimiser, which may be tuned or meta-trained first."""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import torch
+from pydantic import Field
+from torch import Generator, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
+
+from attractor.cells import compile_steps
+from attractor.errors import InputError
+from attractor.experiments.config import Frozen, Kind, RunConfig, Settings
+from attractor.experiments.kinds.parts import (
+    Spec,
+    derived_seed,
+    device_of,
+    model_for,
+    seeded,
+    task_for,
+)
+from attractor.experiments.work import Work
+from attractor.meta import MetaTrainer, PESTrainer, Problem
+from attractor.meta.settings import bounds
+from attractor.models.table import model_name
+from attractor.optimisers import OPTIMISERS, Learned, Maker, Rule, attach, choose, sparsity
+from attractor.runs.drive import Context
+from attractor.tables import lookup
+from attractor.tasks import Task
+from attractor.training import Chained, Plan, Supervised, Tuning
+
+
+class Train(Settings):
+    """How a model is trained; see `attractor.training.Plan`."""
+
+    batch_size: int = Field(default=32, ge=1)
+    accumulate: int = Field(default=1, ge=1)
+    clip: float | None = Field(default=None, gt=0)
+    clip_value: float | None = Field(default=None, gt=0)
+    autocast: Literal["bfloat16", "float16"] | None = None
+    log_every: int = Field(default=10, ge=1)
+    eval_every: int = Field(default=100, ge=1)
+    eval_batch_size: int = Field(default=250, ge=1)
+    eval_batches: int | None = Field(default=None, ge=1)
+    """Held-out batches, the first ones; by default all."""
+    stop_below: float | None = Field(default=None, gt=0)
+    patience: int | None = Field(default=None, ge=1)
+    keep_best: bool = False
+    schedule: Literal["cosine", "linear"] | None = None
+    """How the rate falls to zero by the last step; by default it stays."""
+    tune_steps: int | None = Field(default=None, ge=1)
+    """Updates with each learning rate of a grid; by default as many as ``steps``."""
+    compile: bool = False
+    """Compile the time loop of recurrent networks."""
+
+    @property
+    def plan(self) -> Plan:
+        names = Plan.__dataclass_fields__.keys()
+        return Plan(**{name: value for name, value in self if name in names})
+
+
+class Meta(Frozen):
+    """How an optimiser is meta-trained; see `MetaTrainer` and `PESTrainer`."""
+
+    method: Literal["bptt", "pes"] = "bptt"
+    tasks: list[Spec] = Field(default_factory=list)
+    """What its learners learn, taking turns; by default the task of the run."""
+    model: Spec | None = None
+    """What its learners are; by default the model of the run."""
+    batch_size: int | None = Field(default=None, ge=1)
+    """Of its learners; by default that of the run."""
+    learners: int = Field(default=20, ge=1)
+    steps: int | list[int] = 100
+    unroll: int = Field(default=20, ge=1)
+    together: int = Field(default=1, ge=1)
+    lr: float = Field(default=1e-3, gt=0)
+    order: Literal[1, 2] = 1
+    objective: Literal["next", "same"] = "next"
+    perturb: float = Field(default=0.0, ge=0)
+    updates: int = Field(default=100, ge=1)
+    """Of the rule, in all, by evolution strategies."""
+    sigma: float = Field(default=0.01, gt=0)
+    """How far evolution strategies move the weights."""
+
+
+class SupervisedRun(RunConfig):
+    """One model, one task, one optimiser."""
+
+    kind: Literal["supervised"] = "supervised"
+    task: Spec
+    model: Spec
+    optimiser: Spec = Field(default_factory=lambda: {"name": "adam"})
+    """A name and options; ``grid`` are learning rates of which the best on validation data is
+    taken, ``pretrained`` names the weights of a learned one that come with the package."""
+    meta: Meta | None = None
+    """How a learned optimiser is meta-trained first; by default it is not."""
+    train: Train
+
+
+def build(config: SupervisedRun, context: Context) -> Work:
+    """What makes the optimiser ready, if it is not, and then the training."""
+    torch.set_num_threads(config.train.threads)
+    made = _Made(config, context)
+    spec = dict(config.optimiser)
+    grid = spec.pop("grid", None)
+    if grid is not None:
+        steps = config.train.tune_steps or config.train.steps
+        tuning = Tuning(
+            _rates(grid),
+            lambda lr: made.training({**spec, "lr": lr}, purpose="tuning ", steps=steps),
+        )
+        return made.work(tuning, lambda: made.training({**spec, "lr": tuning.rate}))
+    if config.meta is not None and _untrained(spec):
+        trainer = made.trainer(spec, config.meta)
+        return made.work(trainer, lambda: made.training(trainer.rule))
+    return made.work(None, lambda: made.training(spec))
+
+
+class _Made:
+    """What a configuration asks for, made from its seed."""
+
+    def __init__(self, config: SupervisedRun, context: Context) -> None:
+        self.config, self.context = config, context
+        self.device = device_of(config.train.device)
+        self.task = task_for(config.task, config.model, context)
+
+    def training(
+        self, optimiser: Spec | Rule, *, purpose: str = "", steps: int | None = None
+    ) -> Supervised:
+        """The training of the seed; another one, with batches of its own, for another purpose."""
+        config = self.config
+        plan = config.train.plan if steps is None else replace(config.train.plan, steps=steps)
+        torch.manual_seed(derived_seed(config.seed, "global"))
+        model = model_for(config.model, self.task, generator=self.seeded(f"{purpose}weights"))
+        model.to(self.device)
+        if config.train.compile:
+            _check_compiler()
+            compile_steps(model, steps=30)
+        make = optimiser if isinstance(optimiser, Rule) else self.maker(optimiser, model)
+        attached = attach(make, model)
+        prunes = isinstance(attached, Learned) and attached.rule.prunes
+        return Supervised(
+            model,
+            self.task,
+            attached,
+            plan,
+            generator=self.seeded(f"{purpose}batches"),
+            scheduler=_scheduler(config.train.schedule, attached, plan.steps),
+            also=(lambda: {"sparsity": sparsity(model)}) if prunes else dict,
+        )
+
+    def maker(self, spec: Spec, model: nn.Module) -> Maker:
+        """What makes the optimiser of a specification for a model."""
+        shown = self.task.batches(1, generator=self.seeded("shown")).draw().x
+        return choose(spec, model, shown, generator=self.seeded("rule"))
+
+    def trainer(self, spec: Spec, meta: Meta) -> MetaTrainer | PESTrainer:
+        """What meta-trains a rule; batch norm of its learners keeps no statistics."""
+        config = self.config
+        spec = {"pretrained": False, **spec}
+        model = model_for(config.model, self.task, generator=Generator())
+        rule = self.maker(spec, model)
+        assert isinstance(rule, Rule)
+        rule.to(self.device)
+        torch.manual_seed(derived_seed(config.seed, "global"))
+        network = config.model if meta.model is None else meta.model
+        tasks = [task_for(one, network, self.context) for one in meta.tasks] or [self.task]
+        size = meta.batch_size or config.train.batch_size
+        problems = [Problem(partial(self.learner, network, one), one, size) for one in tasks]
+        return trainer_of(rule, problems, meta, self.seeded("meta"))
+
+    def learner(self, spec: Spec, task: Task, generator: Generator) -> nn.Module:
+        """A network to be meta-trained on."""
+        if model_name(spec) in ("resnet", "convnet"):
+            spec = {"track": False, **spec}
+        return model_for(spec, task, generator=generator).to(self.device)
+
+    def seeded(self, purpose: str) -> Generator:
+        return seeded(self.config.seed, purpose)
+
+    def work(self, first: Any, then: Callable[[], Supervised]) -> Work:
+        """The whole, with what it ends with."""
+        if first is None:
+            training = then()
+            return Work(training, self.task, lambda: outcome(training))
+        both = Chained(first, then, planned=first.planned)
+
+        def ends() -> dict[str, Any]:
+            assert both.second is not None
+            chosen = {"lr": first.rate} if isinstance(first, Tuning) else {}
+            return outcome(both.second) | chosen
+
+        return Work(both, self.task, ends)
+
+
+def outcome(training: Supervised) -> dict[str, Any]:
+    """What a training ends with: its size, and its measures on the test split."""
+    found = {
+        "parameters": sum(p.numel() for p in training.model.parameters()),
+        "test": training.measure("test"),
+        "measures": {name: [*one] for name, one in training.task.measures.items()},
+    }
+    if training.plan.stop_below is not None:
+        # a run that did not get there counts as long as it was tried, and `solved` says so
+        found["test"] |= {"steps_to_solve": training.step, "solved": float(training.solved)}
+    return found
+
+
+def trainer_of(
+    rule: Rule, problems: Sequence[Problem], meta: Meta, generator: Generator
+) -> MetaTrainer | PESTrainer:
+    """The meta-training of a configuration."""
+    steps = meta.steps if isinstance(meta.steps, int) else bounds(meta.steps)
+    shared: dict[str, Any] = {
+        "unroll": meta.unroll,
+        "lr": meta.lr,
+        "steps": steps,
+        "objective": meta.objective,
+        "generator": generator,
+    }
+    if meta.method == "pes":
+        return PESTrainer(
+            rule, problems, updates=meta.updates, pairs=meta.together, sigma=meta.sigma, **shared
+        )
+    return MetaTrainer(
+        rule,
+        problems,
+        learners=meta.learners,
+        together=meta.together,
+        order=meta.order,
+        perturb=meta.perturb,
+        **shared,
+    )
+
+
+def _untrained(spec: Spec) -> bool:
+    """Whether an optimiser is to be meta-trained: a learned one that no weights are named for."""
+    entry = lookup("optimiser", OPTIMISERS, spec.get("name"))
+    return entry.learned and "pretrained" not in spec
+
+
+def _rates(grid: object) -> list[float]:
+    if isinstance(grid, list) and grid and all(isinstance(r, int | float) and r > 0 for r in grid):
+        return [float(rate) for rate in grid]
+    raise InputError(
+        f"expected optimiser.grid to be learning rates above zero, but got {grid!r}. "
+        "Try grid = [0.001, 0.01]."
+    )
+
+
+def _scheduler(name: str | None, optimiser: Optimizer, steps: int) -> LRScheduler | None:
+    match name:
+        case "cosine":
+            return CosineAnnealingLR(optimiser, steps)
+        case "linear":
+            return LambdaLR(optimiser, lambda step: 1 - step / steps)
+    return None
+
+
+def _check_compiler() -> None:
+    compiler = os.environ.get("CXX", "c++")
+    if shutil.which(compiler) is None:
+        raise InputError(
+            f"expected a C++ compiler for train.compile=true, but there is no {compiler}. "
+            "Install one, or use --set train.compile=false, which is slower."
+        )
+
+
+KIND = Kind(SupervisedRun, build)
