@@ -1,8 +1,8 @@
 """Small runs of every kind give the numbers that they gave before, byte for byte.
 
 The files are of one processor and one torch, where bits can be compared; elsewhere the test is
-skipped. ``python tests/experiments/test_golden.py`` writes them again, for a change that is meant to
-move bits and says so.
+skipped. ``python tests/experiments/test_golden.py FOLDER`` writes them again, for a change that is
+meant to move bits and says so.
 """
 
 import json
@@ -14,9 +14,8 @@ import pytest
 import torch
 
 from attractor.experiments.config import RunConfig
-from attractor.experiments.folder import run_folder
 from attractor.experiments.table import load
-from attractor.experiments.train import train
+from attractor.experiments.train import run_folder, train
 from attractor.tasks.images import Images
 from attractor.tasks.streams.incremental import SETTINGS
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -15,21 +14,19 @@ from torch import Tensor
 from torch.optim import SGD
 
 from attractor.continual import Learner
-from attractor.continual.saving import join, split
 from attractor.errors import InputError, RunError
 from attractor.experiments.build import derived_seed
-from attractor.experiments.checkpoint import Checkpoint, candidates, write
 from attractor.experiments.continual_config import FeaturesConfig, StreamConfig
-from attractor.experiments.folder import Log, locked, sweep
 from attractor.experiments.networks import build_network
-from attractor.experiments.work import StoppedError
+from attractor.runs.checkpoint import read_state, write_state
+from attractor.runs.data import checksum
+from attractor.runs.drive import Context, drive
+from attractor.state import Nested
 from attractor.tasks.streams import Data, Experience, Stream, with_features
 from attractor.tasks.streams.incremental import Shifted
+from attractor.training.process import Diverged, Row
 
 logger = logging.getLogger(__name__)
-
-SAVE_EVERY = 50
-"""Updates of the network between checkpoints."""
 
 
 class Source(NamedTuple):
@@ -40,12 +37,7 @@ class Source(NamedTuple):
 
 
 def kept_features(
-    config: StreamConfig,
-    source: Source,
-    out: Path,
-    *,
-    device: torch.device,
-    stop: Callable[[], bool] = lambda: False,
+    config: StreamConfig, source: Source, context: Context, *, device: torch.device
 ) -> Stream:
     """The tasks of a stream as features, from ``out/features``, or pretrained and written there.
 
@@ -55,25 +47,40 @@ def kept_features(
     Args:
         config: the stream and, under ``features``, the network and its pretraining.
         source: where the images come from; not asked if the features are there.
-        out: the folder that holds all runs.
+        context: the folder that holds all runs, and whether to stop.
         device: where to pretrain.
-        stop: asked after each update; if it says True, all is saved and `StoppedError` raised.
     """
-    folder = out / "features" / key(config)
-    with locked(folder, wait=True):
-        sweep(folder)
-        found = next(candidates(folder), None)
-        if found is None or "tasks" not in found.values:
-            assert config.features is not None
+    settings = config.features
+    assert settings is not None
+    folder = context.out / "features" / key(config)
+    path = folder / "features.safetensors"
+    if read_state(path) is None:
+        path.unlink(missing_ok=True)
+
+        def make() -> Pretraining:
             # not for -v alone: nothing else is seen until the first run starts
             logger.warning("pretraining a network for features; progress is in %s", folder)
-            learner = _learner(config.features, source.first(), device)
-            if found is not None:
-                learner.load_state_dict(join(found.tensors, found.values["learner"]))
-            _pretrain(learner, config.features, folder, stop)
-            found = _features(learner, source.rest(), device)
-            write(folder, found)
-    return _stream(found)
+            return Pretraining(_learner(settings, source.first(), device), settings)
+
+        def write(process: Pretraining) -> dict[str, Any]:
+            write_state(path, _features(process.learner, source.rest(), device))
+            return {"accuracy": float(process.learner.matrix[-1, 0])}
+
+        try:
+            drive(
+                make,
+                folder,
+                key=key(config),
+                outcome=write,
+                context=context,
+                data=lambda process: checksum(process.learner.stream),
+                threads=torch.get_num_threads(),
+                makes=path,
+                wait=True,
+            )
+        except Diverged as error:
+            raise RunError(f"{error.reason}. {error.advice}") from error
+    return _stream(read_state(path))
 
 
 def key(config: StreamConfig) -> str:
@@ -110,57 +117,54 @@ def _learner(settings: FeaturesConfig, first: Stream, device: torch.device) -> L
     )
 
 
-def _pretrain(
-    learner: Learner, settings: FeaturesConfig, folder: Path, stop: Callable[[], bool]
-) -> None:
-    """All updates that are left, at a rate that falls to zero in a straight line."""
-    done = settings.steps if learner.done else learner.update
-    log = Log(folder)
-    try:
-        while not learner.done:
-            for group in learner.optimiser.param_groups:
-                group["lr"] = settings.lr * (1 - done / settings.steps)
-            loss = float(learner.step())
-            done += 1
-            if not math.isfinite(loss):
-                raise RunError(
-                    f"the loss of the features' network became {loss} at update {done}. "
-                    "Try a smaller stream.features.lr."
-                )
-            log.add(step=done, of=settings.steps, loss=loss)
-            asked = stop()
-            if asked or learner.done or done % SAVE_EVERY == 0:
-                tensors, rest = split(learner.state_dict())
-                write(folder, Checkpoint(tensors, {"learner": rest}))
-            if asked:
-                raise StoppedError
-    finally:
-        log.close()
+class Pretraining:
+    """The updates of the network, at a rate that falls to zero in a straight line."""
+
+    def __init__(self, learner: Learner, settings: FeaturesConfig) -> None:
+        self.learner, self.settings = learner, settings
+        self.step = 0
+
+    @property
+    def done(self) -> bool:
+        return self.learner.done
+
+    def advance(self) -> list[Row]:
+        for group in self.learner.optimiser.param_groups:
+            group["lr"] = self.settings.lr * (1 - self.step / self.settings.steps)
+        loss = float(self.learner.step())
+        self.step += 1
+        if not math.isfinite(loss):
+            raise Diverged(
+                f"the loss of the features' network became {loss} at update {self.step}",
+                "Try a smaller stream.features.lr.",
+            )
+        return [{"split": "train", "loss": loss}]
+
+    def state_dict(self) -> Nested:
+        return {"step": self.step, "learner": self.learner.state_dict()}
+
+    def load_state_dict(self, state: Nested) -> None:
+        self.learner.load_state_dict(state["learner"])
+        self.step = state["step"]
 
 
-def _features(learner: Learner, rest: Stream, device: torch.device) -> Checkpoint:
+def _features(learner: Learner, rest: Stream, device: torch.device) -> Nested:
     network: Any = learner.model.eval()
 
     def extractor(x: Tensor) -> Tensor:
         seen: Tensor = network.features(x.to(device))
         return seen.cpu()
 
-    tensors: dict[str, Tensor] = {}
-    tasks = []
-    for one in with_features(rest, extractor):
-        tasks.append({"name": one.name, "classes": list(one.classes)})
-        for half, data in (("train", one.train), ("test", one.test)):
-            tensors |= {f"{one.task}/{half}/x": data.x, f"{one.task}/{half}/y": data.y}
-    accuracy = float(learner.matrix[-1, 0])
-    return Checkpoint(tensors, {"tasks": tasks, "name": rest.name, "pretrained": accuracy})
-
-
-def _stream(saved: Checkpoint) -> Stream:
-    def data(task: int, half: str) -> Data:
-        return Data(saved.tensors[f"{task}/{half}/x"], saved.tensors[f"{task}/{half}/y"])
-
     tasks = [
-        Experience(one["name"], i, data(i, "train"), data(i, "test"), (*one["classes"],))
-        for i, one in enumerate(saved.values["tasks"])
+        {"name": one.name, "classes": one.classes, "train": [*one.train], "test": [*one.test]}
+        for one in with_features(rest, extractor)
     ]
-    return Stream(f"{saved.values['name']}, features", tasks)
+    return {"name": rest.name, "tasks": tasks}
+
+
+def _stream(saved: Nested) -> Stream:
+    tasks = [
+        Experience(one["name"], i, Data(*one["train"]), Data(*one["test"]), one["classes"])
+        for i, one in enumerate(saved["tasks"])
+    ]
+    return Stream(f"{saved['name']}, features", tasks)

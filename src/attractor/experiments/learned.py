@@ -1,7 +1,7 @@
 """Optimisers, learned or made by hand, on the same learners: the work of a run."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,31 +11,30 @@ from torch import Generator, nn
 from torch.optim import SGD, Adam, RMSprop
 
 from attractor.errors import InputError, unknown
-from attractor.experiments import checkpoint
 from attractor.experiments.build import build_device, build_task, derived_seed
-from attractor.experiments.checkpoint import Checkpoint
 from attractor.experiments.learned_config import LearnedRun, LearnerConfig, OptimiserConfig
 from attractor.experiments.learning import Learning
 from attractor.experiments.networks import build_network
 from attractor.experiments.preparation import Factory, MetaTraining, Nothing, Preparation, Tuning
-from attractor.experiments.work import Row, Work
 from attractor.meta import Problem
 from attractor.optimisers import OPTIMISERS, Rule
+from attractor.runs.drive import Context
 from attractor.tasks import Task
+from attractor.training.chained import Chained
 
 HAND_MADE: dict[str, Any] = {"adam": Adam, "rmsprop": RMSprop, "sgd": SGD}
 
 
-def build(config: LearnedRun, data: Path | None) -> Work:
+def build(config: LearnedRun, context: Context) -> "LearnedWork":
     """The work of a run."""
     torch.set_num_threads(config.train.threads)
-    return LearnedWork(*parts(config, data))
+    return LearnedWork(*parts(config, context.data))
 
 
 def parts(
     config: LearnedRun, data: Path | None
-) -> tuple[Preparation, Callable[[Factory], Learning]]:
-    """What prepares the optimiser of a run, and what makes its learner."""
+) -> tuple[Preparation, Callable[[Factory], Learning], list[Task]]:
+    """What prepares the optimiser of a run, what makes its learner, and what both learn."""
     device = build_device(config.train.device)
     task = build_task(config.task, data)
     settings = config.train
@@ -59,13 +58,13 @@ def parts(
     chosen = config.optimiser
     if chosen.name in HAND_MADE:
         if not chosen.grid:
-            return Nothing(hand_made(chosen)), learning
+            return Nothing(hand_made(chosen)), learning, [task]
         tried = partial(learning, purpose="tuning ", steps=settings.tune_steps or settings.steps)
-        return Tuning(chosen.grid, tried, partial(hand_made, chosen)), learning
+        return Tuning(chosen.grid, tried, partial(hand_made, chosen)), learning, [task]
     size = sum(p.numel() for p in learner(config.network, task, generator=Generator()).parameters())
     rule = build_rule(chosen, size, generator=generator("rule")).to(device)
     if chosen.pretrained is not None:
-        return Nothing(rule), learning
+        return Nothing(rule), learning, [task]
     torch.manual_seed(derived_seed(config.seed, "global"))
     meta = config.meta
     tasks = [build_task(one, data) for one in meta.tasks] or [task]
@@ -74,7 +73,7 @@ def parts(
         Problem(_maker(network, one, device), one, meta.batch_size or settings.batch_size)
         for one in tasks
     ]
-    return MetaTraining(rule, problems, meta, generator("meta")), learning
+    return MetaTraining(rule, problems, meta, generator("meta")), learning, [task, *tasks]
 
 
 def learner(config: LearnerConfig, task: Task, *, generator: Generator) -> nn.Module:
@@ -147,54 +146,29 @@ def _check(name: str, kind: Any, options: dict[str, Any], hidden: set[str]) -> N
             raise unknown(f"option of the optimiser {name}", option, {*parameters} - hidden)
 
 
-class LearnedWork(Work):
+class LearnedWork(Chained[Learning]):
     """First the optimiser is made ready, then the learner is trained.
 
-    Step 0 is where the learner starts, so that learners of all optimisers can be compared step by
-    step; what makes an optimiser ready has the steps before.
+    Args:
+        preparation: what makes the optimiser ready.
+        learning: makes the learner of an optimiser.
+        data: the task, and those on which the optimiser is trained if they are others.
     """
 
-    def __init__(self, preparation: Preparation, learning: Callable[[Factory], Learning]) -> None:
-        self.preparation, self.make = preparation, learning
-        self.step = -preparation.planned
-        self.learning: Learning | None = None
-
-    @property
-    def done(self) -> bool:
-        return self.learning is not None and self.learning.done
-
-    def advance(self) -> list[Row]:
-        if not self.preparation.done:
-            rows = self.preparation.advance()
-            self.step = 0 if self.preparation.done else self.step + 1
-            return rows
-        if self.learning is None:
-            self.learning = self.make(self.preparation.optimiser())
-        rows = self.learning.advance()
-        self.step = self.learning.step
-        return rows
-
-    def save(self) -> Checkpoint:
-        prepared = self.preparation.save()
-        tensors, values = {"preparation": prepared.tensors}, {"preparation": prepared.values}
-        if self.learning is not None:
-            learned = self.learning.save()
-            tensors["learning"], values["learning"] = learned.tensors, learned.values
-        return Checkpoint(checkpoint.merged(tensors), {"step": self.step, **values})
-
-    def restore(self, saved: Checkpoint) -> None:
-        tensors, values = saved
-        prepared = Checkpoint(checkpoint.part(tensors, "preparation"), values["preparation"])
-        self.preparation.restore(prepared)
-        self.step = values["step"]
-        if "learning" in values:
-            self.learning = self.make(self.preparation.optimiser())
-            learned = Checkpoint(checkpoint.part(tensors, "learning"), values["learning"])
-            self.learning.restore(learned)
+    def __init__(
+        self,
+        preparation: Preparation,
+        learning: Callable[[Factory], Learning],
+        data: Sequence[Task],
+    ) -> None:
+        self.preparation, self.data = preparation, data
+        super().__init__(
+            preparation, lambda: learning(preparation.optimiser()), planned=preparation.planned
+        )
 
     def outcome(self) -> dict[str, Any]:
-        assert self.learning is not None
-        found = self.learning.outcome()
+        assert self.second is not None
+        found = self.second.outcome()
         if isinstance(self.preparation, Tuning):
             found["lr"] = self.preparation.rate
         return found

@@ -4,18 +4,17 @@ import math
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import Optimizer
 
-from attractor.experiments import checkpoint
-from attractor.experiments.checkpoint import Checkpoint
 from attractor.experiments.learned_config import LearnedTrain
-from attractor.experiments.work import DivergedError, Row, Work
 from attractor.optimisers import Learned, sparsity
+from attractor.state import Nested
 from attractor.tasks import Sampler, Split, Task, evaluate
+from attractor.training.process import Diverged, Row
 
 
-class Learning(Work):
+class Learning:
     """Batch after batch with one optimiser, measured now and then."""
 
     def __init__(
@@ -27,6 +26,7 @@ class Learning(Work):
         sampler: Sampler,
     ) -> None:
         self.settings, self.task = settings, task
+        self.step = 0
         self.network, self.optimiser, self.sampler = network, optimiser, sampler
 
     @property
@@ -69,31 +69,26 @@ class Learning(Work):
             "test": self.measure("test"),
         }
 
-    def save(self) -> Checkpoint:
+    def state_dict(self) -> Nested:
         if not all(p.isfinite().all() for p in self.network.parameters()):
             raise self._diverged("a parameter")
-        optimiser = checkpoint.pack_optimiser(self.optimiser)
-        tensors: dict[str, Tensor] = checkpoint.merged(
-            {
-                "network": self.network.state_dict(),
-                "optimiser": optimiser.tensors,
-                "sampler": self.sampler.state_dict(),
-                "random": {"global": torch.get_rng_state()},
-            }
-        )
-        return Checkpoint(tensors, {"step": self.step, "optimiser": optimiser.values})
+        return {
+            "network": dict(self.network.state_dict()),
+            "optimiser": self.optimiser.state_dict(),
+            "sampler": self.sampler.state_dict(),
+            "random": torch.get_rng_state(),
+            "step": self.step,
+        }
 
-    def restore(self, saved: Checkpoint) -> None:
-        tensors, values = saved
-        self.network.load_state_dict(checkpoint.part(tensors, "network"))
-        optimiser = Checkpoint(checkpoint.part(tensors, "optimiser"), values["optimiser"])
-        checkpoint.unpack_optimiser(self.optimiser, optimiser)
-        self.sampler.load_state_dict(checkpoint.part(tensors, "sampler"))
-        torch.set_rng_state(checkpoint.part(tensors, "random")["global"])
-        self.step = values["step"]
+    def load_state_dict(self, state: Nested) -> None:
+        self.network.load_state_dict(state["network"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.sampler.load_state_dict(state["sampler"])
+        torch.set_rng_state(state["random"])
+        self.step = state["step"]
 
-    def _diverged(self, what: str) -> DivergedError:
-        return DivergedError(
+    def _diverged(self, what: str) -> Diverged:
+        return Diverged(
             f"{what} became infinite or NaN at step {self.step + 1} of {self.settings.steps}",
             "Try a smaller learning rate, a longer meta-training, or another seed.",
         )

@@ -5,22 +5,21 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch.optim import SGD, Adam, RMSprop
 
 from attractor.continual import STRATEGIES, Learner, Strategy, combine
-from attractor.continual.saving import join, split
 from attractor.errors import InputError, unknown
 from attractor.experiments.build import build_device, derived_seed
-from attractor.experiments.checkpoint import Checkpoint
 from attractor.experiments.continual_config import ContinualRun, ContinualTrain, StreamConfig
 from attractor.experiments.features import Source, kept_features
 from attractor.experiments.networks import build_network
-from attractor.experiments.work import DivergedError, Row, Work
+from attractor.runs.drive import Context
+from attractor.state import Nested
 from attractor.tasks.streams import STREAMS, Stream, inject_noise
+from attractor.training.process import Diverged, Row
 
 NAMES = {
     "acc": "accuracy",
@@ -33,18 +32,16 @@ NAMES = {
 """The measures of a stream, as tables and reports name them."""
 
 
-def build(config: ContinualRun, data: Path | None) -> Work:
+def build(config: ContinualRun, context: Context) -> "ContinualWork":
     """The work of a run."""
-    return ContinualWork(config, data)
+    return ContinualWork(config.train.log_every, build_learner(config, context))
 
 
-def build_learner(
-    config: ContinualRun, data: Path | None, out: Path, stop: Callable[[], bool]
-) -> Learner:
+def build_learner(config: ContinualRun, context: Context) -> Learner:
     """The learner of a configuration, all of it made from the seed."""
     torch.set_num_threads(config.train.threads)
     device = build_device(config.train.device)
-    stream = build_stream(config.stream, data, seed=config.seed, out=out, device=device, stop=stop)
+    stream = build_stream(config.stream, context, seed=config.seed, device=device)
     some = stream[0].some_test(1)
     network = build_network(
         config.network,
@@ -65,13 +62,7 @@ def build_learner(
 
 
 def build_stream(
-    config: StreamConfig,
-    data: Path | None,
-    *,
-    seed: int,
-    out: Path,
-    device: torch.device,
-    stop: Callable[[], bool] = lambda: False,
+    config: StreamConfig, context: Context, *, seed: int, device: torch.device
 ) -> Stream:
     """The stream of a configuration, its permutations drawn from the seed."""
     if config.name not in STREAMS:
@@ -79,7 +70,7 @@ def build_stream(
     make = STREAMS[config.name]
     known = inspect.signature(make).parameters
     drawn = torch.Generator().manual_seed(derived_seed(seed, "stream"))
-    given = {"tasks": config.tasks, "root": data, "generator": drawn}
+    given = {"tasks": config.tasks, "root": context.data, "generator": drawn}
     options = {name: value for name, value in given.items() if name in known} | config.options
     for name in config.options:
         if name not in known:
@@ -93,7 +84,7 @@ def build_stream(
                 f"{config.name!r}. Try incremental_images, or leave stream.features out."
             )
         source = Source(partial(make, **options | {"part": "first"}), partial(make, **options))
-        stream = kept_features(config, source, out, device=device, stop=stop)
+        stream = kept_features(config, source, context, device=device)
     stream = replace(stream, identity=config.identity)
     return inject_noise(stream, config.noise) if config.noise else stream
 
@@ -122,16 +113,17 @@ def _optimiser(settings: ContinualTrain) -> Callable[..., Any]:
             return partial(SGD, lr=settings.lr, momentum=settings.momentum)
 
 
-class ContinualWork(Work):
-    """Task after task; after each, the accuracies on all."""
+class ContinualWork:
+    """Task after task; after each, the accuracies on all.
 
-    learner: Learner
+    Args:
+        log_every: updates between rows of the training loss.
+        learner: what learns.
+    """
 
-    def __init__(self, config: ContinualRun, data: Path | None) -> None:
-        self.config, self.data = config, data
-
-    def prepare(self, out: Path, stop: Callable[[], bool]) -> None:
-        self.learner = build_learner(self.config, self.data, out, stop)
+    def __init__(self, log_every: int, learner: Learner) -> None:
+        self.log_every, self.learner, self.data = log_every, learner, learner.stream
+        self.step = 0
 
     @property
     def done(self) -> bool:
@@ -141,13 +133,13 @@ class ContinualWork(Work):
         task = self.learner.task
         loss = float(self.learner.step())
         if not math.isfinite(loss):
-            raise DivergedError(
+            raise Diverged(
                 f"the loss became {loss} at update {self.learner.update} of task {task + 1}",
                 "Try a smaller train.lr, or another seed.",
             )
         self.step += 1
         rows: list[Row] = []
-        if self.step % self.config.train.log_every == 0:
+        if self.step % self.log_every == 0:
             rows.append({"split": "train", "loss": loss})
         if self.learner.task > task:
             now = self.learner.matrix[task + 1]
@@ -163,10 +155,9 @@ class ContinualWork(Work):
             "matrix": result.matrix.tolist(),
         }
 
-    def save(self) -> Checkpoint:
-        tensors, rest = split(self.learner.state_dict())
-        return Checkpoint(tensors, {"step": self.step, "learner": rest})
+    def state_dict(self) -> Nested:
+        return {"step": self.step, "learner": self.learner.state_dict()}
 
-    def restore(self, saved: Checkpoint) -> None:
-        self.learner.load_state_dict(join(saved.tensors, saved.values["learner"]))
-        self.step = saved.values["step"]
+    def load_state_dict(self, state: Nested) -> None:
+        self.learner.load_state_dict(state["learner"])
+        self.step = state["step"]

@@ -1,57 +1,41 @@
 """What comes before an optimiser can be used: meta-training, or the choice of a learning rate."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Generator
 from torch.optim import Optimizer
 
 from attractor.errors import RunError
-from attractor.experiments.checkpoint import Checkpoint
 from attractor.experiments.learned_config import MetaConfig
 from attractor.experiments.learning import Learning
-from attractor.experiments.work import DivergedError, Row
 from attractor.meta import MetaTrainer, PESTrainer, Problem
 from attractor.meta.settings import bounds
 from attractor.optimisers import Rule
+from attractor.state import Nested
+from attractor.training.process import Diverged, Process, Row
 
 Factory = Callable[[Iterable[Any]], Optimizer]
 """Makes an optimiser for parameters."""
 
 
-class Preparation(ABC):
+class Preparation(Process, Protocol):
     """What is done, step by step, before the learner's first update."""
 
-    planned: int = 0
+    planned: int
     """Steps, at most."""
 
-    @property
-    @abstractmethod
-    def done(self) -> bool:
-        """Whether the optimiser is ready."""
-
-    @abstractmethod
-    def advance(self) -> list[Row]:
-        """Do one step; what was measured."""
-
-    @abstractmethod
     def optimiser(self) -> Factory:
         """What makes the optimiser, once it is ready."""
-
-    @abstractmethod
-    def save(self) -> Checkpoint:
-        """All that decides what is to come."""
-
-    @abstractmethod
-    def restore(self, saved: Checkpoint) -> None:
-        """Go on where `save` was."""
+        ...
 
 
-class Nothing(Preparation):
+class Nothing:
     """For an optimiser that is ready as it is."""
+
+    step = planned = 0
 
     def __init__(self, factory: Factory) -> None:
         self.factory = factory
@@ -66,20 +50,20 @@ class Nothing(Preparation):
     def optimiser(self) -> Factory:
         return self.factory
 
-    def save(self) -> Checkpoint:
-        return Checkpoint({}, {})
+    def state_dict(self) -> Nested:
+        return None
 
-    def restore(self, saved: Checkpoint) -> None:
+    def load_state_dict(self, state: Nested) -> None:
         pass
 
 
-class MetaTraining(Preparation):
+class MetaTraining:
     """One update of a rule at a time."""
 
     def __init__(
         self, rule: Rule, problems: Sequence[Problem], config: MetaConfig, generator: Generator
     ) -> None:
-        self.rule = rule
+        self.rule, self.step = rule, 0
         steps = config.steps if isinstance(config.steps, int) else bounds(config.steps)
         shared: dict[str, Any] = {"unroll": config.unroll, "lr": config.lr, "steps": steps}
         self.trainer: MetaTrainer | PESTrainer
@@ -118,7 +102,8 @@ class MetaTraining(Preparation):
         try:
             progress = self.trainer.advance()
         except RunError as error:
-            raise DivergedError(str(error).rstrip("."), "Nothing was tested.") from error
+            raise Diverged(str(error).rstrip("."), "Nothing was tested.") from error
+        self.step += 1
         found = {"loss": progress.loss, "last": progress.last}
         # learners that were given up have no loss
         return [{"split": "meta", **found}] if all(map(math.isfinite, found.values())) else []
@@ -126,17 +111,21 @@ class MetaTraining(Preparation):
     def optimiser(self) -> Factory:
         return self.rule
 
-    def save(self) -> Checkpoint:
-        saved = self.trainer.state_dict()
-        random = {"random": torch.get_rng_state()}  # of dropout, which takes no generator
-        return Checkpoint(saved.pop("tensors") | random, saved)
+    def state_dict(self) -> Nested:
+        # torch's own generator is that of dropout, which takes no other
+        return {
+            "trainer": self.trainer.state_dict(),
+            "random": torch.get_rng_state(),
+            "step": self.step,
+        }
 
-    def restore(self, saved: Checkpoint) -> None:
-        self.trainer.load_state_dict({"tensors": saved.tensors, **saved.values})
-        torch.set_rng_state(saved.tensors["random"])
+    def load_state_dict(self, state: Nested) -> None:
+        self.trainer.load_state_dict(state["trainer"])
+        torch.set_rng_state(state["random"])
+        self.step = state["step"]
 
 
-class Tuning(Preparation):
+class Tuning:
     """One learner for each rate of a grid; the best on validation data gives the rate.
 
     Args:
@@ -153,6 +142,7 @@ class Tuning(Preparation):
     ) -> None:
         self.grid, self.learning, self.factory = list(grid), learning, factory
         self.losses: list[float] = []
+        self.step = 0
         self.current = self._next()
         self.planned = len(self.grid) * self.current.settings.steps
 
@@ -161,12 +151,13 @@ class Tuning(Preparation):
         return len(self.losses) == len(self.grid)
 
     def advance(self) -> list[Row]:
+        self.step += 1
         try:
             self.current.advance()
             if not self.current.done:
                 return []
             loss = self.current.measure("valid")["loss"]
-        except DivergedError:
+        except Diverged:
             loss = math.inf
         rate = self.grid[len(self.losses)]
         self.losses.append(loss if math.isfinite(loss) else math.inf)
@@ -182,17 +173,15 @@ class Tuning(Preparation):
         """The best rate so far."""
         return self.grid[self.losses.index(min(self.losses))]
 
-    def save(self) -> Checkpoint:
-        saved = self.current.save()
-        # JSON has no infinity
-        losses = [None if math.isinf(loss) else loss for loss in self.losses]
-        return saved._replace(values={"current": saved.values, "losses": losses})
+    def state_dict(self) -> Nested:
+        current = None if self.done else self.current.state_dict()
+        return {"losses": list(self.losses), "current": current, "step": self.step}
 
-    def restore(self, saved: Checkpoint) -> None:
-        self.losses = [math.inf if loss is None else loss for loss in saved.values["losses"]]
+    def load_state_dict(self, state: Nested) -> None:
+        self.losses, self.step = state["losses"], state["step"]
         if not self.done:
             self.current = self._next()
-            self.current.restore(saved._replace(values=saved.values["current"]))
+            self.current.load_state_dict(state["current"])
 
     def _next(self) -> Learning:
         return self.learning(self.factory(self.grid[len(self.losses)]))

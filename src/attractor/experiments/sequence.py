@@ -3,7 +3,6 @@
 import math
 import os
 import shutil
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,24 +10,25 @@ from torch import Tensor, nn
 
 from attractor.cells import compile_steps
 from attractor.errors import InputError
-from attractor.experiments import checkpoint
 from attractor.experiments.build import Parts, build_parts
-from attractor.experiments.checkpoint import Checkpoint
 from attractor.experiments.kinds import SequenceRun
-from attractor.experiments.work import DivergedError, Row, Work
+from attractor.runs.drive import Context
+from attractor.state import Nested
 from attractor.tasks import evaluate
+from attractor.training.process import Diverged, Row
 
 
-def build(config: SequenceRun, data: Path | None) -> Work:
+def build(config: SequenceRun, context: Context) -> "SequenceWork":
     """The work of a run."""
-    return SequenceWork(config, build_parts(config, data))
+    return SequenceWork(config, build_parts(config, context.data))
 
 
-class SequenceWork(Work):
+class SequenceWork:
     """Batch after batch, measured now and then, until the steps are done or the task is solved."""
 
     def __init__(self, config: SequenceRun, parts: Parts) -> None:
-        self.settings, self.parts = config.train, parts
+        self.settings, self.parts, self.data = config.train, parts, parts.task
+        self.step = 0
         self.solved = False
         self.norm = math.nan
         if self.settings.compile:
@@ -69,43 +69,38 @@ class SequenceWork(Work):
             "test": test,
         }
 
-    def save(self) -> Checkpoint:
+    def state_dict(self) -> Nested:
         parts = self.parts
         if not all(p.isfinite().all() for p in parts.model.parameters()):
             raise self._diverged(self.step, math.nan, self.norm)
-        optimiser = checkpoint.pack_optimiser(parts.optimiser)
         random: dict[str, Tensor] = {"global": torch.get_rng_state()}
         if parts.device.type == "cuda":
             random["cuda"] = torch.cuda.get_rng_state(parts.device)
-        tensors = checkpoint.merged(
-            {
-                "model": parts.model.state_dict(),
-                "optimiser": optimiser.tensors,
-                "sampler": parts.sampler.state_dict(),
-                "random": random,
-            }
-        )
-        values = {"step": self.step, "solved": self.solved, "optimiser": optimiser.values}
-        return Checkpoint(tensors, values)
+        return {
+            "model": dict(parts.model.state_dict()),
+            "optimiser": parts.optimiser.state_dict(),
+            "sampler": parts.sampler.state_dict(),
+            "random": random,
+            "step": self.step,
+            "solved": self.solved,
+        }
 
-    def restore(self, saved: Checkpoint) -> None:
-        parts, tensors, values = self.parts, saved.tensors, saved.values
-        optimiser = Checkpoint(checkpoint.part(tensors, "optimiser"), values["optimiser"])
-        parts.model.load_state_dict(checkpoint.part(tensors, "model"))
-        checkpoint.unpack_optimiser(parts.optimiser, optimiser)
-        parts.sampler.load_state_dict(checkpoint.part(tensors, "sampler"))
-        random = checkpoint.part(tensors, "random")
+    def load_state_dict(self, state: Nested) -> None:
+        parts, random = self.parts, state["random"]
+        parts.model.load_state_dict(state["model"])
+        parts.optimiser.load_state_dict(state["optimiser"])
+        parts.sampler.load_state_dict(state["sampler"])
         torch.set_rng_state(random["global"])
         if "cuda" in random:
             torch.cuda.set_rng_state(random["cuda"], parts.device)
-        self.step, self.solved = values["step"], values["solved"]
+        self.step, self.solved = state["step"], state["solved"]
 
-    def _diverged(self, step: int, loss: float, before: float) -> DivergedError:
+    def _diverged(self, step: int, loss: float, before: float) -> Diverged:
         settings = self.settings
         what = "the gradient norm" if math.isfinite(loss) else "the loss"
         value = self.norm if math.isfinite(loss) else loss
         clip = "a smaller" if settings.clip else "train.clip=1, a smaller"
-        return DivergedError(
+        return Diverged(
             f"{what} became {value} at step {step} of {settings.steps} (gradient norm "
             f"{self.norm:.3g}, {before:.3g} a step before)",
             f"Try {clip} train.lr than {settings.lr:g}, or another seed.",
