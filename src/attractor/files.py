@@ -10,8 +10,14 @@ from pathlib import Path
 from attractor.errors import InputError
 
 
-def write_atomic(path: Path, data: bytes | str) -> None:
-    """Replace a file's contents at once: readers see the old file or the new, never a part."""
+def write_atomic(path: Path, data: bytes | str, *, lasting: bool = True) -> None:
+    """Replace a file's contents at once: readers see the old file or the new, never a part.
+
+    Args:
+        path: the file.
+        data: its new contents.
+        lasting: wait until they are on the disk, and so last through a power cut.
+    """
     raw = data.encode() if isinstance(data, str) else data
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -20,13 +26,15 @@ def write_atomic(path: Path, data: bytes | str) -> None:
             with os.fdopen(handle, "wb") as file:
                 file.write(raw)
                 file.flush()
-                os.fsync(file.fileno())
+                if lasting:
+                    os.fsync(file.fileno())
             os.chmod(name, 0o666 & ~_umask())
             os.replace(name, path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
-        sync_folder(path.parent)
+        if lasting:
+            sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from attractor.experiments import checkpoint
-from attractor.experiments.folder import run_folder
-from attractor.experiments.train import train
+from attractor.experiments.train import run_folder, train
+from attractor.runs import checkpoint
 from experiments.helpers import TINY, attractor, called, numbers, tiny
 
 ONE = ("run", TINY, "--only", "GRU", "--seed", "0")
@@ -158,7 +157,7 @@ def test_stopped_by_a_signal(number: signal.Signals, jobs: str, whom: str, tmp_p
     folders = [path.parent for path in tmp_path.rglob("metrics.jsonl")]
     assert len(folders) >= started
     for folder in folders:
-        assert next(checkpoint.candidates(folder)).values["work"]["step"] > 0
+        assert next(checkpoint.candidates(folder))["process"]["step"] > 0
 
 
 @pytest.mark.parametrize("moment", [1.0, 2.0, 3.0])

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from attractor.errors import InputError
-from attractor.experiments import checkpoint
 from attractor.optimisers import OPTIMISERS
 from attractor.optimisers import blocks as by_blocks
 from attractor.optimisers.rule import count
+from attractor.runs import checkpoint
 from contracts.optimisers import (
     FREE,
     LENGTH,

@@ -1,29 +1,28 @@
 """Features of a frozen network: made once, whatever happens, and those of that network."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
-from attractor.continual.saving import join
 from attractor.errors import InputError, RunError
 from attractor.experiments import features
-from attractor.experiments.checkpoint import candidates
 from attractor.experiments.config import RunConfig
 from attractor.experiments.continual_config import ContinualRun, StreamConfig
 from attractor.experiments.features import Source, kept_features, key
-from attractor.experiments.folder import run_folder
 from attractor.experiments.table import load
-from attractor.experiments.train import StoppedError, train
+from attractor.experiments.train import run_folder, train
 from attractor.models import ResNet
+from attractor.runs.checkpoint import candidates, read_state
+from attractor.runs.drive import Context, Every, drive, never
 from attractor.tasks.images import Images
 from attractor.tasks.streams import Stream, incremental_images
 from attractor.tasks.streams.incremental import SETTINGS, Shifted
+from attractor.training.process import Stopped
 
 SMALL = (
     "stream.features.network={name='resnet', depth=20}",
@@ -61,11 +60,11 @@ def stream_config(*changes: str) -> StreamConfig:
     return config.stream
 
 
-def made(out: Path, *changes: str, **options: Any) -> Stream:
+def made(out: Path, *changes: str, stop: Callable[[], bool] = never) -> Stream:
     images = partial(incremental_images, dataset="cifar10", batches=1)
     source = Source(partial(images, part="first"), images)
     return kept_features(
-        stream_config(*changes), source, out, device=torch.device("cpu"), **options
+        stream_config(*changes), source, Context(out=out, stop=stop), device=torch.device("cpu")
     )
 
 
@@ -80,11 +79,9 @@ def test_they_are_those_of_the_network_that_learnt_the_first_classes(tmp_path: P
     stream = made(tmp_path)
     assert [task.name for task in stream] == ["classes 4, 5", "classes 6, 7", "classes 8, 9"]
     (folder,) = (tmp_path / "features").iterdir()
-    before = load_file(folder / "checkpoint.previous.safetensors")
+    before = next(candidates(folder))["process"]["learner"]["model"]
     network = ResNet(20, 4).eval()
-    network.load_state_dict(
-        {k.removeprefix("/model/"): t for k, t in before.items() if "/model/" in k}
-    )
+    network.load_state_dict(before)
     images, answers = small_images("test", None)
     for task in stream:
         rows = torch.isin(answers, torch.tensor([4, 5]) + 2 * task.task)
@@ -97,8 +94,7 @@ def test_they_are_those_of_the_network_that_learnt_the_first_classes(tmp_path: P
 def test_the_network_learns_and_its_accuracy_is_kept(tmp_path: Path) -> None:
     made(tmp_path, "stream.features.steps=40", "stream.features.lr=0.05")
     (folder,) = (tmp_path / "features").iterdir()
-    saved = next(candidates(folder))
-    assert saved.values["pretrained"] > 0.9
+    assert json.loads((folder / "done.json").read_text())["accuracy"] > 0.9
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [*range(1, 41)]
 
@@ -126,17 +122,20 @@ def test_stopped_after_every_update(tmp_path: Path) -> None:
     while True:
         try:
             broken = made(tmp_path / "broken", stop=lambda: True)
-        except StoppedError:
+        except Stopped:
             stops += 1
             continue
         break
     assert stops == 4
     assert same(whole, broken)
+    logs = [next(tmp_path.glob(f"{name}/features/*/metrics.jsonl")) for name in ("whole", "broken")]
+    assert logs[0].read_bytes() == logs[1].read_bytes()
+    assert len(logs[0].read_text().splitlines()) == 4
 
 
 def test_killed_between_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = made(tmp_path / "whole")
-    monkeypatch.setattr(features, "SAVE_EVERY", 2)
+    monkeypatch.setattr(features, "drive", partial(drive, every=Every(steps=2)))
     asked = 0
 
     def killed() -> bool:
@@ -150,7 +149,7 @@ def test_killed_between_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         made(tmp_path / "broken", stop=killed)
     (folder,) = (tmp_path / "broken" / "features").iterdir()
     (saved,) = candidates(folder)
-    assert join(saved.tensors, saved.values["learner"])["update"] == 2
+    assert saved["process"]["learner"]["update"] == 2
     assert same(whole, made(tmp_path / "broken"))
     assert asked == 3
 
@@ -163,7 +162,8 @@ def test_of_two_at_once_the_second_waits(tmp_path: Path) -> None:
         return incremental_images(dataset="cifar10", part="first", batches=1)
 
     source = Source(first, partial(incremental_images, dataset="cifar10", batches=1))
-    call = partial(kept_features, stream_config(), source, tmp_path, device=torch.device("cpu"))
+    context = Context(out=tmp_path)
+    call = partial(kept_features, stream_config(), source, context, device=torch.device("cpu"))
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(lambda _: call(), range(2))
     assert asked == ["first"]
@@ -174,12 +174,12 @@ def test_of_two_at_once_the_second_waits(tmp_path: Path) -> None:
 def test_a_damaged_file_is_made_again(tmp_path: Path, both: bool) -> None:
     stream = made(tmp_path)
     (folder,) = (tmp_path / "features").iterdir()
-    for name in ["checkpoint.safetensors"] + ["checkpoint.previous.safetensors"] * both:
+    for name in ["features.safetensors"] + ["checkpoint.safetensors"] * both:
         content = bytearray((folder / name).read_bytes())
         content[-100] ^= 1
         (folder / name).write_bytes(bytes(content))
     assert same(stream, made(tmp_path))
-    assert "tasks" in next(candidates(folder)).values
+    assert read_state(folder / "features.safetensors") is not None
 
 
 def test_a_folder_for_all_that_decides_them_and_no_other() -> None:
@@ -202,7 +202,7 @@ def test_a_folder_for_all_that_decides_them_and_no_other() -> None:
 
 def test_runs_without_features_keep_their_folders() -> None:
     name, experiment = load("permuted-mnist")
-    assert experiment.runs(name)[0].id == "metasgd-cl-0-e18b467957"
+    assert experiment.runs(name)[0].id == "metasgd-cl-0-7cf35777ff"
 
 
 def test_shifted_images_are_windows_of_padded_ones() -> None:

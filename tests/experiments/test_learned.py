@@ -11,11 +11,12 @@ import pytest
 import torch
 
 from attractor.errors import InputError
-from attractor.experiments.folder import run_folder
 from attractor.experiments.learned import build
 from attractor.experiments.learned_config import LearnedRun
 from attractor.experiments.table import load
-from attractor.experiments.train import StoppedError, train
+from attractor.experiments.train import run_folder, train
+from attractor.runs.drive import Context
+from attractor.training.process import Stopped
 from experiments.helpers import attractor, called, numbers
 
 TINY = Path(__file__).with_name("tiny_learned.toml")
@@ -42,7 +43,7 @@ def test_stopped_after_every_single_step(label: str, tmp_path: Path) -> None:
     while True:
         try:
             train(config, tmp_path / "broken", stop=lambda: True)
-        except StoppedError:
+        except Stopped:
             stops += 1
             continue
         break
@@ -93,7 +94,7 @@ def test_meta_training_helps(tmp_path: Path) -> None:
 
 def test_a_rule_may_be_trained_on_other_learners_than_it_is_tested_on(tmp_path: Path) -> None:
     config = tiny("LSTM", "meta.network.name=mlp", "meta.network.hidden=[3]")
-    work = build(config, None)
+    work = build(config, Context())
     work.advance()
     assert work.preparation.trainer.learners.start.shape == (1, 64 * 3 + 3 + 40)  # type: ignore[attr-defined]
     train(config, tmp_path)
@@ -102,9 +103,9 @@ def test_a_rule_may_be_trained_on_other_learners_than_it_is_tested_on(tmp_path: 
 
 
 def test_held_out_data_may_be_cut_short() -> None:
-    work = build(tiny("SGD", "train.eval_batch_size=7", "train.eval_batches=1"), None)
+    work = build(tiny("SGD", "train.eval_batch_size=7", "train.eval_batches=1"), Context())
     work.advance()
-    learning = work.learning  # type: ignore[attr-defined]
+    learning = work.second  # type: ignore[attr-defined]
     batch = next(learning.task.held_out("test", 7))
     learning.network.eval()
     with torch.no_grad():
@@ -127,9 +128,9 @@ def test_pruning_is_measured(tmp_path: Path) -> None:
 
 
 def test_bounds_of_initial_weights() -> None:
-    work = build(tiny("SGD", "network.bound=0.1"), None)
+    work = build(tiny("SGD", "network.bound=0.1"), Context())
     work.advance()
-    before = work.learning.network  # type: ignore[attr-defined]
+    before = work.second.network  # type: ignore[attr-defined]
     weight, bias = (torch.cat([p.flatten() for p in before.parameters() if p.dim() == d])
                     for d in (2, 1))  # fmt: skip
     assert 0.09 < weight.abs().max() < 0.3

@@ -12,9 +12,10 @@ from attractor.errors import InputError, RunError
 from attractor.experiments import lifelong
 from attractor.experiments.config import RunConfig
 from attractor.experiments.continual_config import ContinualRun
-from attractor.experiments.folder import run_folder
 from attractor.experiments.table import load
-from attractor.experiments.train import StoppedError, train
+from attractor.experiments.train import run_folder, train
+from attractor.runs.drive import Context
+from attractor.training.process import Stopped
 from experiments.helpers import numbers
 
 TINY = Path(__file__).with_name("tiny-stream.toml")
@@ -35,7 +36,7 @@ def test_a_stopped_run_ends_with_the_same_numbers(label: str, tmp_path: Path) ->
     train(config, tmp_path / "whole")
     for updates in (1, 3, 5, 4):
         countdown = iter(range(1, updates + 1))
-        with pytest.raises(StoppedError):
+        with pytest.raises(Stopped):
             train(config, tmp_path, stop=partial(_reached, countdown, updates))
     train(config, tmp_path)
     assert numbers(run_folder(tmp_path, config)) == numbers(run_folder(tmp_path / "whole", config))
@@ -96,7 +97,7 @@ def test_large_test_samples_are_not_kept_to_see_their_size(
     monkeypatch.setattr(lifelong, "Learner", lambda model, stream, *_, **__: stream)
     config = tiny(LANGUAGE, GRU, label="naive")
     assert isinstance(config, ContinualRun)
-    stream: Any = lifelong.build_learner(config, texts, tmp_path, lambda: False)
+    stream: Any = lifelong.build_learner(config, Context(texts, tmp_path))
     assert "test_samples" not in stream[0].__dict__
 
 

@@ -11,9 +11,9 @@ from attractor.errors import InputError
 from attractor.experiments.comparison import compare_on, rows
 from attractor.experiments.learned_config import LearnedRun
 from attractor.experiments.rules import named, read_card, train_rule
-from attractor.experiments.train import StoppedError
 from attractor.meta import MetaTrainer, Progress
 from attractor.optimisers import Rule, load_rule, shipped
+from attractor.training.process import Stopped
 from experiments.test_learned import tiny
 
 
@@ -26,7 +26,7 @@ def stopped(config: LearnedRun, out: Path) -> Rule:
     while True:
         try:
             return train_rule(config, out, stop=lambda: True)
-        except StoppedError:
+        except Stopped:
             assert not out.exists()
 
 
@@ -79,7 +79,7 @@ def test_steps_are_checked(label: str, steps: str, tmp_path: Path) -> None:
 
 def test_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None:
     out = tmp_path / "rule.safetensors"
-    with pytest.raises(StoppedError):
+    with pytest.raises(Stopped):
         train_rule(tiny("LSTM"), out, stop=lambda: True)
     with pytest.raises(InputError, match="but they are of lstm-0-.*another --out"):
         train_rule(tiny("LSTM", "meta.lr=0.1"), out)

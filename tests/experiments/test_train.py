@@ -11,11 +11,13 @@ import torch
 from filelock import FileLock
 
 from attractor.errors import InputError, RunError
-from attractor.experiments import checkpoint, folder
 from attractor.experiments.build import build_device, build_parts
-from attractor.experiments.folder import BusyError, run_folder
 from attractor.experiments.sequence import gradient_norm
-from attractor.experiments.train import StoppedError, train
+from attractor.experiments.train import run_folder, train
+from attractor.runs import checkpoint, folder
+from attractor.runs.folder import BusyError
+from attractor.runs.log import Log
+from attractor.training.process import Stopped
 from experiments.helpers import tiny
 
 
@@ -55,7 +57,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
     where = run_folder(tmp_path, config)
     failed = json.loads((where / "failed.json").read_text())
     saved = next(checkpoint.candidates(where))
-    assert saved.values["work"]["step"] == failed["step"] - 1
+    assert saved["process"]["step"] == failed["step"] - 1
     assert not (where / "done.json").exists()
 
 
@@ -70,7 +72,7 @@ def test_a_run_that_another_process_has(tmp_path: Path) -> None:
 def test_a_full_disk_keeps_what_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny()
     countdown = iter(range(20))
-    with pytest.raises(StoppedError):
+    with pytest.raises(Stopped):
         train(config, tmp_path, stop=lambda: next(countdown) == 19)
     real = os.fsync
 
@@ -81,7 +83,7 @@ def test_a_full_disk_keeps_what_was_saved(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(InputError, match="the disk is full. Free some space and run the same"):
         train(config, tmp_path)
     monkeypatch.setattr(os, "fsync", real)
-    assert next(checkpoint.candidates(run_folder(tmp_path, config))).values["work"]["step"] == 20
+    assert next(checkpoint.candidates(run_folder(tmp_path, config)))["process"]["step"] == 20
     train(config, tmp_path)
     assert (run_folder(tmp_path, config) / "done.json").exists()
 
@@ -143,14 +145,12 @@ def test_weights_do_not_depend_on_the_order_of_draws() -> None:
 
 
 def test_log_cuts_what_came_after_the_checkpoint(tmp_path: Path) -> None:
-    log = folder.Log(tmp_path)
-    log.add(step=1)
-    position = log.position
-    log.add(step=2)
-    log.close()
-    log = folder.Log(tmp_path, position)
-    log.add(step=3)
-    log.close()
+    with Log(tmp_path) as log:
+        log.add(step=1)
+        mark = log.mark
+        log.add(step=2)
+    with Log(tmp_path, mark) as log:
+        log.add(step=3)
     assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1}\n{"step": 3}\n'
 
 

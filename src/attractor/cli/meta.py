@@ -36,11 +36,11 @@ def train(
 ) -> None:
     """Meta-train an optimiser into a file; goes on where it was stopped."""
     from attractor.cli.progress import counted
-    from attractor.experiments.engine import stoppable
     from attractor.experiments.learned_config import LearnedRun
     from attractor.experiments.rules import train_rule
     from attractor.experiments.table import load
-    from attractor.experiments.train import StoppedError
+    from attractor.runs.jobs import stoppable
+    from attractor.training.process import Stopped
 
     title, experiment = load(name, change or [])
     config = experiment.runs(title, [only] if only else [])[0]
@@ -54,7 +54,7 @@ def train(
     with stoppable() as flag, counted(config.label, "update", quiet=quiet) as show:
         try:
             train_rule(config, out, data=data, on_row=show, stop=flag.exists)
-        except StoppedError:
+        except Stopped:
             print("attractor: stopped; goes on with the same command.", file=sys.stderr)
             raise typer.Exit(130) from None
     typer.echo(str(out))

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from attractor.experiments.config import RunConfig
-from attractor.experiments.engine import Ended
+from attractor.runs.jobs import Ended
 
 BETWEEN_LOOKS = 0.25
 BETWEEN_LINES = 10.0
@@ -60,7 +60,7 @@ class Watch:
         self.thread.join()
         self.progress.stop()
 
-    def end(self, ended: Ended) -> None:
+    def end(self, ended: Ended[RunConfig]) -> None:
         """Take note that a run ended."""
         self.finished += 1
         with self.drawing:

@@ -38,9 +38,8 @@ def run(
 ) -> None:
     """Do an experiment: every model from every seed. Finished runs are not done again."""
     from attractor.cli.progress import Watch
-    from attractor.experiments.engine import run_all
-    from attractor.experiments.folder import run_folder
     from attractor.experiments.table import load
+    from attractor.experiments.train import run_all, run_folder
 
     changes = [*(change or []), *([f"train.device={device}"] if device else [])]
     changes += [f"seeds={sorted(set(seed))}"] if seed else []

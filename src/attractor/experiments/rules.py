@@ -1,7 +1,7 @@
 """Meta-train a rule into a file, name optimisers, and tell what a file holds."""
 
+import json
 import shutil
-import time
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.resources import as_file
@@ -11,17 +11,16 @@ from typing import Any
 import torch
 
 from attractor.errors import InputError, RunError, unknown
-from attractor.experiments import checkpoint
-from attractor.experiments.checkpoint import Checkpoint
 from attractor.experiments.config import validated
-from attractor.experiments.folder import locked
 from attractor.experiments.learned import HAND_MADE, hand_made, parts
 from attractor.experiments.learned_config import LearnedRun, OptimiserConfig
 from attractor.experiments.preparation import Factory, MetaTraining
-from attractor.experiments.train import StoppedError
-from attractor.experiments.work import DivergedError, Row
 from attractor.optimisers import OPTIMISERS, Rule, load_rule, save_rule, shipped
 from attractor.optimisers.files import about, load_pretrained, shipped_file
+from attractor.runs.checkpoint import candidates
+from attractor.runs.drive import Context, Every, drive
+from attractor.runs.folder import METRICS
+from attractor.training.process import Diverged, Row
 
 SUFFIX = ".safetensors"
 """Of the file of a rule, by which a rule's file is told from its name."""
@@ -44,7 +43,7 @@ def train_rule(
         out: the safetensors file to write; until it is there, a folder beside it has checkpoints.
         data: the data root.
         on_row: told of each update of the rule: which, of how many at most, and its losses.
-        stop: asked after each update; if it says True, all is saved and `StoppedError` raised.
+        stop: asked after each update; if it says True, all is saved and `Stopped` raised.
 
     If it diverges, a `RunError` says so, and in which file beside `out` the last good weights are.
     """
@@ -52,54 +51,55 @@ def train_rule(
         raise InputError(
             f"expected the file to write to end in {SUFFIX}, but got {out}. Try {out}{SUFFIX}."
         )
-    torch.set_num_threads(config.train.threads)
-    preparation, _ = parts(config, data)
-    if not isinstance(preparation, MetaTraining):
-        raise InputError(
-            f"expected an optimiser to meta-train, but {config.label} is made by hand or comes "
-            "with its weights. Try --only with the label of another."
-        )
     folder = out.with_name(f"{out.name}.training")
-    curve: list[float] = []
-    seconds = 0.0
-    with locked(folder, wait=False):
-        for saved in checkpoint.candidates(folder):
-            if saved.values["id"] != config.id:
-                raise InputError(
-                    f"expected {folder} to hold the checkpoints of {config.id}, but they are of "
-                    f"{saved.values['id']}. Delete that folder, or use another --out."
-                )
-            preparation.restore(saved._replace(values=saved.values["trainer"]))
-            curve, seconds = saved.values["curve"], saved.values["seconds"]
-            break
-        started = time.monotonic() - seconds
-        while not preparation.done:
-            try:
-                rows = preparation.advance()
-            except DivergedError as error:
-                kept = out.with_name(f"{out.stem}.diverged{SUFFIX}")
-                told = card(config, curve, time.monotonic() - started)
-                save_rule(preparation.rule, kept, about={"diverged": error.reason, **told})
-                who = f"{config.label}, seed {config.seed}"
-                raise RunError(f"{who}: {error.reason}. The weights are in {kept}.") from error
-            for row in rows:
-                curve.append(row["loss"])
-                on_row(len(curve), preparation.planned, row)
-            asked = stop()
-            if asked or len(curve) % config.train.checkpoint_every == 0:
-                trained = preparation.save()
-                values = {
-                    "trainer": trained.values,
-                    "id": config.id,
-                    "curve": curve,
-                    "seconds": time.monotonic() - started,
-                }
-                checkpoint.write(folder, Checkpoint(trained.tensors, values))
-            if asked:
-                raise StoppedError
-        save_rule(preparation.rule, out, about=card(config, curve, time.monotonic() - started))
+    made: list[MetaTraining] = []
+
+    def make() -> MetaTraining:
+        torch.set_num_threads(config.train.threads)
+        preparation, *_ = parts(config, data)
+        if not isinstance(preparation, MetaTraining):
+            raise InputError(
+                f"expected an optimiser to meta-train, but {config.label} is made by hand or comes "
+                "with its weights. Try --only with the label of another."
+            )
+        made.append(preparation)
+        return preparation
+
+    def write(process: MetaTraining) -> dict[str, Any]:
+        save_rule(process.rule, out, about=card(config, *_history(folder)))
+        return {"file": out.name}
+
+    def show(process: MetaTraining, rows: list[Row]) -> None:
+        for row in rows:
+            on_row(process.step, process.planned, row)
+
+    try:
+        drive(
+            make,
+            folder,
+            key=config.id,
+            outcome=write,
+            context=Context(data, out.parent, stop),
+            every=Every(steps=config.train.checkpoint_every),
+            threads=config.train.threads,
+            makes=out,
+            watch=show,
+        )
+    except Diverged as error:
+        kept = out.with_name(f"{out.stem}.diverged{SUFFIX}")
+        told = card(config, *_history(folder))
+        save_rule(made[0].rule, kept, about={"diverged": error.reason, **told})
+        who = f"{config.label}, seed {config.seed}"
+        raise RunError(f"{who}: {error.reason}. The weights are in {kept}.") from error
     shutil.rmtree(folder)
-    return preparation.rule
+    return load_rule(out)
+
+
+def _history(folder: Path) -> tuple[list[float], float]:
+    """The losses in the log of a training, and its seconds up to its last checkpoint."""
+    lines = (folder / METRICS).read_text(encoding="utf-8").splitlines()
+    seconds = next((saved["seconds"] for saved in candidates(folder)), 0.0)
+    return [json.loads(line)["loss"] for line in lines], seconds
 
 
 def card(config: LearnedRun, curve: list[float], seconds: float) -> dict[str, Any]:

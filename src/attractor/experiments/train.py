@@ -1,31 +1,38 @@
-"""One run: do its work, survive anything, end with the same numbers."""
+"""Runs of configurations: one process each, built by its kind and driven in its folder."""
 
-import logging
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any, Protocol
 
 from attractor.errors import RunError
-from attractor.experiments import checkpoint
 from attractor.experiments.config import RunConfig
-from attractor.experiments.folder import (
-    DONE,
-    FAILED,
-    METRICS,
-    Log,
-    clear,
-    describe,
-    locked,
-    run_folder,
-    sweep,
-    write_json,
-)
 from attractor.experiments.kinds import KINDS
-from attractor.experiments.work import DivergedError, Work
-from attractor.experiments.work import StoppedError as StoppedError
+from attractor.runs import folder as folders
+from attractor.runs import jobs as parallel
+from attractor.runs.data import checksum
+from attractor.runs.drive import Context, Every, drive, never
+from attractor.runs.jobs import Ended
+from attractor.training.process import Diverged, Process
 
-logger = logging.getLogger(__name__)
+
+class Work(Process, Protocol):
+    """The process of a run, as a kind builds it."""
+
+    @property
+    def data(self) -> object:
+        """What it learns from: a task or a stream."""
+        ...
+
+    def outcome(self) -> dict[str, Any]:
+        """What the run ends with: ``parameters``, and under ``test`` its measures."""
+        ...
+
+
+def run_folder(out: Path, config: RunConfig) -> Path:
+    """Where the run of a configuration lives."""
+    return out / config.experiment / config.id
 
 
 def train(
@@ -35,7 +42,7 @@ def train(
     data: Path | None = None,
     wait: bool = False,
     force: bool = False,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> None:
     """Do a run, or what is left of it; a run that is done is left alone.
 
@@ -45,73 +52,83 @@ def train(
         data: the data root.
         wait: wait for another process that has the same run, instead of saying so.
         force: do the run again, even if it is done.
-        stop: asked after each step; if it says True, the run is saved and `StoppedError` raised.
+        stop: asked after each step; if it says True, the run is saved and `Stopped` raised.
     """
     folder = run_folder(out, config)
-    if (folder / DONE).exists() and not force:
-        return
-    work: Work = import_module(KINDS[config.kind].module).build(config, data)
-    work.prepare(out, stop)
-    with locked(folder, wait=wait):
-        if force:
-            clear(folder)
-        elif (folder / DONE).exists():
-            return
-        sweep(folder)
-        (folder / FAILED).unlink(missing_ok=True)
-        describe(folder, config)
-        seconds, position = _restore(folder, work)
-        log = Log(folder, position)
-        try:
-            _loop(config, folder, work, time.monotonic() - seconds, log, stop)
-        except DivergedError as error:
-            write_json(folder / FAILED, {"step": work.step + 1, "reason": error.reason})
-            raise RunError(
-                f"{config.label}, seed {config.seed}: {error.reason}. The last good checkpoint is "
-                f"kept. {error.advice}"
-            ) from error
-        finally:
-            log.close()
+    if force:
+        folders.repeat([folder])
+    context = Context(data, out, stop)
+    try:
+        drive(
+            partial(build, config, context),
+            folder,
+            key=config.id,
+            outcome=lambda work: work.outcome(),
+            context=context,
+            every=Every(steps=config.train.checkpoint_every),
+            files={folders.CONFIG: config.to_toml()},
+            data=lambda work: checksum(work.data),
+            threads=config.train.threads,
+            wait=wait,
+        )
+    except Diverged as error:
+        raise RunError(
+            f"{named(config)}: {error.reason}. The last good checkpoint is kept. {error.advice}"
+        ) from error
 
 
-def _loop(
-    config: RunConfig,
-    folder: Path,
-    work: Work,
-    started: float,
-    log: Log,
-    stop: Callable[[], bool],
+def build(config: RunConfig, context: Context) -> Work:
+    """The process of a run, at its start."""
+    work: Work = import_module(KINDS[config.kind].module).build(config, context)
+    return work
+
+
+def named(config: RunConfig) -> str:
+    """A run, as messages name it."""
+    return f"{config.label}, seed {config.seed}"
+
+
+def run_all(
+    configs: Sequence[RunConfig],
+    out: Path,
+    *,
+    data: Path | None = None,
+    jobs: int | None = None,
+    wait: bool = False,
+    force: bool = False,
+    on_end: Callable[[Ended[RunConfig]], None] = lambda ended: None,
+) -> list[Ended[RunConfig]]:
+    """Do the runs that are not done yet, as many at a time as there are cores.
+
+    A failed run does not stop the others. SIGINT and SIGTERM let every run save itself first.
+
+    Args:
+        configs: what to run.
+        out: the folder that holds all runs.
+        data: the data root.
+        jobs: processes; by default one per core and ``train.threads``.
+        wait: wait for runs that another process has.
+        force: do finished runs again; if that was stopped, it goes on.
+        on_end: told of each run as it ends.
+    """
+    places = {config.id: run_folder(out, config) for config in configs}
+    if force:
+        folders.repeat(places.values())
+    else:
+        folders.keep(places.values())
+    todo = [config for config in configs if folders.is_open(places[config.id])]
+    finished = [Ended(config, "done") for config in configs if config not in todo]
+    for one in finished:
+        on_end(one)
+    if not todo:
+        return finished
+    threads = max(config.train.threads for config in todo)
+    workers = jobs or max(1, parallel.cores() // threads)
+    do = partial(_do, out=out, data=data, wait=wait)
+    return finished + parallel.do_all(todo, do, name=named, jobs=workers, on_end=on_end)
+
+
+def _do(
+    config: RunConfig, *, out: Path, data: Path | None, wait: bool, stop: Callable[[], bool]
 ) -> None:
-    while not work.done:
-        for row in work.advance():
-            log.add(step=work.step, **row)
-        asked = stop()
-        if asked or work.step % config.train.checkpoint_every == 0:
-            saved = work.save()
-            values = {
-                "work": saved.values,
-                "seconds": time.monotonic() - started,
-                "position": log.position,
-            }
-            checkpoint.write(folder, saved._replace(values=values))
-        if asked:
-            raise StoppedError
-    outcome = work.outcome()
-    log.add(step=work.step, split="test", **outcome["test"])
-    seconds = round(time.monotonic() - started, 3)
-    write_json(folder / DONE, {"steps": work.step, "seconds": seconds, **outcome})
-
-
-def _restore(folder: Path, work: Work) -> tuple[float, int]:
-    """Put the work where the newest whole checkpoint left it; its seconds, and its log's length."""
-    for saved in checkpoint.candidates(folder):
-        values = saved.values
-        metrics = folder / METRICS
-        if "work" not in values:
-            logger.warning("%s has a checkpoint of an older release; starting anew", folder)
-            continue
-        if not metrics.exists() or metrics.stat().st_size < values["position"]:
-            continue
-        work.restore(saved._replace(values=values["work"]))
-        return values["seconds"], values["position"]
-    return 0.0, 0
+    train(config, out, data=data, wait=wait, stop=stop)

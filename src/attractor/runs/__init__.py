@@ -1,0 +1,1 @@
+"""Processes driven in folders: saved, killed, resumed, watched, and compared with themselves."""

@@ -1,0 +1,128 @@
+"""The folder of one run: its files, its lock, and what tells that it is done."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from attractor.errors import RunError
+from attractor.files import explained, write_atomic
+
+CONFIG = "config.toml"
+METRICS = "metrics.jsonl"
+DONE = "done.json"
+FAILED = "failed.json"
+STATUS = "status.json"
+AGAIN = "again"
+"""There while a finished run is to be done again, until it is done."""
+LOCK = ".lock"
+
+
+class BusyError(RunError):
+    """Another process has the run."""
+
+
+@contextmanager
+def locked(folder: Path, *, wait: bool) -> Iterator[None]:
+    """Hold a folder for this process alone; it is gone again if nothing was put into it."""
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / LOCK, timeout=-1 if wait else 0)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise BusyError(
+                f"{folder.name} is running in another process. Wait for it, or use --wait; "
+                "it goes on where it is, and nothing is done twice."
+            ) from error
+    try:
+        yield
+    finally:
+        if made and [path.name for path in folder.iterdir()] in ([], [LOCK]):
+            (folder / LOCK).unlink(missing_ok=True)
+            with suppress(OSError):
+                for path in made:
+                    path.rmdir()
+        lock.release()
+
+
+def clear(folder: Path) -> None:
+    """Forget a run; that it is done first, so that a half-forgotten run is not taken for one."""
+    (folder / DONE).unlink(missing_ok=True)
+    for path in folder.iterdir():
+        if path.is_file() and path.name not in (LOCK, AGAIN):
+            path.unlink()
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed process was about to rename."""
+    for path in folder.glob(".*"):
+        if path.is_file() and path.name != LOCK:
+            path.unlink()
+
+
+def is_open(folder: Path) -> bool:
+    """Whether something is left to do: no end yet, or not as it was written, or again."""
+    return not (folder / DONE).exists() or (folder / AGAIN).exists() or bool(damage(folder))
+
+
+def repeat(folders: Iterable[Path]) -> None:
+    """Mark finished runs, so that they are open again.
+
+    If one still has the mark, an earlier call was stopped: it goes on, and the runs that it has
+    done are left alone.
+    """
+    folders = list(folders)
+    if not any((folder / AGAIN).exists() for folder in folders):
+        for folder in folders:
+            if (folder / DONE).exists():
+                (folder / AGAIN).touch()
+
+
+def keep(folders: Iterable[Path]) -> None:
+    """Take the mark from finished runs: what they came to stays."""
+    for folder in folders:
+        if (folder / DONE).exists():
+            (folder / AGAIN).unlink(missing_ok=True)
+
+
+def write_done(folder: Path, content: dict[str, Any], log: str) -> None:
+    """Write how a run ended, with a checksum of it and of its log."""
+    sealed = {**content, "log": log}
+    write_json(folder / DONE, {**sealed, "sha256": _seal(sealed)})
+
+
+def damage(folder: Path) -> str:
+    """What is wrong with the files of a finished run, in a few words; nothing if all is well.
+
+    Of runs of releases that wrote no checksums only the form is known.
+    """
+    try:
+        found = json.loads((folder / DONE).read_bytes())
+    except (OSError, ValueError):
+        return f"{DONE} cannot be read"
+    if not isinstance(found, dict) or "steps" not in found:
+        return f"{DONE} does not tell how a run ended"
+    seal = found.pop("sha256", None)
+    if seal is None:
+        return ""
+    if seal != _seal(found):
+        return f"{DONE} is not what the run wrote"
+    try:
+        log = hashlib.sha256((folder / METRICS).read_bytes()).hexdigest()
+    except OSError:
+        return f"{METRICS} cannot be read"
+    return "" if log == found["log"] else f"{METRICS} is not what the run wrote"
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    write_atomic(path, json.dumps(content, indent=1) + "\n")
+
+
+def _seal(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

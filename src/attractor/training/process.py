@@ -1,0 +1,74 @@
+"""The contract of whatever advances in steps and can be stopped, saved and taken up again."""
+
+from typing import Any, Protocol
+
+from attractor.state import Nested
+
+Row = dict[str, Any]
+"""One measurement: its split, and the measures by name."""
+
+
+class Process(Protocol):
+    """Something that goes on step by step from its start to its end.
+
+    All that decides the steps to come is in `state_dict`: a process that is made alike and given
+    that state takes the same steps, with the same numbers to the bit.
+
+    Example:
+        >>> class Halving:
+        ...     def __init__(self, start: float) -> None:
+        ...         self.value, self.step = start, 0
+        ...
+        ...     @property
+        ...     def done(self) -> bool:
+        ...         return self.step == 3
+        ...
+        ...     def advance(self) -> list[Row]:
+        ...         self.value, self.step = self.value / 2, self.step + 1
+        ...         return [{"split": "train", "value": self.value}]
+        ...
+        ...     def state_dict(self) -> Nested:
+        ...         return {"value": self.value, "step": self.step}
+        ...
+        ...     def load_state_dict(self, state: Nested) -> None:
+        ...         self.value, self.step = state["value"], state["step"]
+        >>> process: Process = Halving(8.0)
+        >>> while not process.done:
+        ...     rows = process.advance()
+        >>> process.step, rows
+        (3, [{'split': 'train', 'value': 1.0}])
+    """
+
+    @property
+    def step(self) -> int:
+        """Where it is; negative while something that it contains comes first."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do."""
+        ...
+
+    def advance(self) -> list[Row]:
+        """Take one step; what was measured. Raises `Diverged` if it cannot."""
+        ...
+
+    def state_dict(self) -> Nested:
+        """All that decides what is to come. Raises `Diverged` rather than keep a NaN."""
+        ...
+
+    def load_state_dict(self, state: Nested) -> None:
+        """Go on where `state_dict` was taken."""
+        ...
+
+
+class Stopped(Exception):  # noqa: N818 - an answer to the user's wish, not an error
+    """The user asked to stop; all is saved and goes on when it is started again."""
+
+
+class Diverged(Exception):  # noqa: N818 - what became of the numbers
+    """The numbers are no longer finite: what became of which, and what to try."""
+
+    def __init__(self, reason: str, advice: str) -> None:
+        super().__init__(reason)
+        self.reason, self.advice = reason, advice
