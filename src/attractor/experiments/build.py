@@ -15,6 +15,7 @@ from attractor.errors import InputError, unknown
 from attractor.experiments.config import TaskConfig
 from attractor.experiments.kinds import ModelConfig, SequenceRun, TrainConfig
 from attractor.models import SequenceClassifier, SequenceTagger
+from attractor.tables import make
 from attractor.tasks import TASKS, Sampler, Task
 
 
@@ -66,19 +67,7 @@ def build_device(name: str) -> torch.device:
 
 
 def build_task(config: TaskConfig, data: Path | None) -> Task:
-    if config.name not in TASKS:
-        raise unknown("task", config.name, TASKS)
-    made: Any = TASKS[config.name]
-    known = {
-        name
-        for name, parameter in inspect.signature(made.__init__).parameters.items()
-        if name not in ("self", "root")
-    }
-    for name in config.options:
-        if name not in known:
-            raise unknown(f"option of the task {config.name}", name, known)
-    root = {"root": data} if "root" in inspect.signature(made.__init__).parameters else {}
-    task: Task = made(**config.options, **root)
+    task: Task = make("task", TASKS, {"name": config.name, **config.options}, root=data)
     return task
 
 

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attractor.errors import InputError
+from attractor.errors import InputError, shortened
 
 LENGTHS = (
     *(("train", key) for key in ("steps", "batch_size")),
@@ -13,6 +13,30 @@ LENGTHS = (
     ("stream", "tasks"),
 )
 """What decides how long a run is."""
+
+DEEPEST = 20
+"""Tables in tables beyond which a file is no configuration."""
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """TOML of a depth that a configuration can have; `ValueError` for all else."""
+    try:
+        content = tomllib.loads(text)
+    except RecursionError:
+        content = {}
+        levels: list[Any] = [None]
+    else:
+        levels = [content]
+        for _ in range(DEEPEST):
+            levels = [inner for one in levels for inner in _inside(one)]
+    if levels:
+        raise ValueError(f"tables and lists more than {DEEPEST} deep")
+    return content
+
+
+def _inside(value: Any) -> list[Any]:
+    each = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [one for one in each if isinstance(one, dict | list)]
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -42,9 +66,9 @@ def changed(content: dict[str, Any], changes: Iterable[str]) -> dict[str, Any]:
     for change in changes:
         key, equals, text = change.partition("=")
         parts = key.strip().split(".")
-        if not equals or not all(parts):
+        if not equals or not all(parts) or len(parts) > DEEPEST:
             raise InputError(
-                f"expected a change as a.b=value, but got {change!r}. Try train.steps=100."
+                f"expected a change as a.b=value, but got {shortened(change)}. Try train.steps=100."
             )
         value = _value(text.strip())
         if parts == ["strategy"] and isinstance(value, str):
@@ -55,7 +79,8 @@ def changed(content: dict[str, Any], changes: Iterable[str]) -> dict[str, Any]:
             tables = [t for item in inner for t in (item if isinstance(item, list) else [item])]
             if not all(isinstance(table, dict) for table in tables):
                 raise InputError(
-                    f"expected {part!r} in the change {change!r} to be a table, but it is a value. "
+                    f"expected {shortened(part)} in the change {shortened(change)} to be a table, "
+                    "but it is a value. "
                     "Try fewer dots."
                 )
         for table in tables:
@@ -110,6 +135,6 @@ def resized(content: dict[str, Any], changes: dict[str, Any]) -> bool:
 def _value(text: str) -> Any:
     """A TOML value, or the text itself, so that strings need no quotes on the command line."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return parsed(f"value = {text}")["value"]
+    except ValueError:
         return text

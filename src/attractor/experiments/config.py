@@ -3,16 +3,15 @@
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from attractor.errors import InputError, unknown
-from attractor.experiments.changes import merged, overruled
+from attractor.errors import InputError, shortened, unknown
+from attractor.experiments.changes import merged, overruled, parsed
 
 VERSION = 1
 """The newest form of configuration file that this release reads."""
@@ -57,12 +56,32 @@ class Settings(Frozen):
     threads: int = Field(default=1, ge=1)
 
 
+def file_name(name: str) -> str:
+    """A name, once it is known to be that of one file or folder, wherever it is put."""
+    if not re.fullmatch(r"[\w.,=+() -]{1,100}", name) or not name.strip(". "):
+        raise InputError(
+            "expected the name of an experiment to be letters, digits and -_.,=+() alone, at most "
+            f"100 of them and not dots alone, but got {shortened(name)}. Rename its file."
+        )
+    return name
+
+
+def slug(text: str) -> str:
+    """Text as a part of a file's name: small letters, digits and dashes.
+
+    Example:
+        >>> slug("../LSTM [big]")
+        'lstm-big'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:100] or "run"
+
+
 class RunConfig(Frozen):
     """One variant, one seed: all that decides the numbers of a run."""
 
     version: int = VERSION
     kind: str
-    experiment: str
+    experiment: Annotated[str, AfterValidator(file_name)]
     title: str
     description: str = ""
     budget: Budget
@@ -81,8 +100,7 @@ class RunConfig(Frozen):
         content = self.model_dump(exclude={"kind", "title", "description", "budget"})
         text = json.dumps(content, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        slug = re.sub(r"[^a-z0-9]+", "-", self.label.lower()).strip("-") or "run"
-        return f"{slug}-{self.seed}-{digest[:10]}"
+        return f"{slug(self.label)}-{self.seed}-{digest[:10]}"
 
     def to_toml(self) -> str:
         return tomli_w.dumps(self.model_dump(exclude_none=True))
@@ -150,13 +168,16 @@ def labelled(variants: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, dict[s
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file of a version that this release knows."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
+        text = path.read_bytes()
+    except (OSError, ValueError) as error:  # a name may hold what no file's name can
+        why = getattr(error, "strerror", error)
         raise InputError(
-            f"expected a configuration file at {path}, but got: {error.strerror}. "
+            f"expected a configuration file at {path}, but got: {why}. "
             "Try `attractor list experiments` for those that come with attractor."
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    try:
+        content = parsed(text.decode())
+    except ValueError as error:
         raise InputError(
             f"expected {path} to be TOML, but got a syntax error: {error}. "
             "Strings need quotes, and tables look like [task]."
@@ -190,7 +211,7 @@ def validated(model: type[M], content: dict[str, Any], where: str) -> M:
             ) from error
         raise InputError(
             f"expected a valid {name!r} in {where} ({first['msg'][0].lower()}{first['msg'][1:]}), "
-            f"but got {first['input']!r}. Try another value in the file, or with --set."
+            f"but got {shortened(first['input'])}. Try another value in the file, or with --set."
         ) from error
 
 

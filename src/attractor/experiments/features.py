@@ -19,6 +19,7 @@ from attractor.continual.saving import join, split
 from attractor.errors import InputError, RunError
 from attractor.experiments.build import derived_seed
 from attractor.experiments.checkpoint import Checkpoint, candidates, write
+from attractor.experiments.config import slug
 from attractor.experiments.continual_config import FeaturesConfig, StreamConfig
 from attractor.experiments.folder import Log, locked, sweep
 from attractor.experiments.networks import build_network
@@ -81,7 +82,7 @@ def key(config: StreamConfig) -> str:
     assert config.features is not None
     content = {"name": config.name, **config.options, "features": config.features.model_dump()}
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    return f"{config.options.get('dataset', config.name)}-{digest[:10]}"
+    return f"{slug(str(config.options.get('dataset', config.name)))}-{digest[:10]}"
 
 
 def _learner(settings: FeaturesConfig, first: Stream, device: torch.device) -> Learner:

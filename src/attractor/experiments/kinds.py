@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from attractor.errors import InputError, unknown
+from attractor.errors import InputError, shortened
 from attractor.experiments.changes import changed, merged, resized
 from attractor.experiments.config import (
     ExperimentConfig,
@@ -20,6 +20,7 @@ from attractor.experiments.config import (
 )
 from attractor.experiments.continual_config import ContinualExperiment
 from attractor.experiments.learned_config import LearnedExperiment
+from attractor.tables import lookup
 
 
 class ModelConfig(WithOptions):
@@ -108,20 +109,39 @@ def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
     content = read_toml(path)
     bases: list[str] = [path.name]
     while "base" in content:  # another file of the folder, of which this one changes some values
-        bases.append(content.pop("base"))
-        if bases[-1] in bases[:-1]:
+        base = content.pop("base")
+        if not isinstance(base, str) or Path(base).name != base or base in ("", ".", ".."):
+            raise InputError(
+                f"expected the base of {bases[-1]} to be the name of a file beside it, but got "
+                f"{shortened(base)}. Try such as 'demo.toml'."
+            )
+        bases.append(base)
+        if base in bases[:-1]:
             raise InputError(
                 f"expected files that end at one without a base, but got {' -> '.join(bases)}. "
                 "Remove one of these bases."
             )
-        content = merged(read_toml(path.with_name(bases[-1])), content)
+        content = merged(read_toml(path.with_name(base)), content)
     changes = list(changes)
     new, over = changed(content, changes), changed({}, changes)
     over = {name: table for name, table in over.items() if isinstance(new[name], dict)}
-    kind = new.get("kind", "sequence")
-    if kind not in KINDS:
-        raise unknown("kind of experiment", str(kind), KINDS)
-    experiment = validated(KINDS[kind].config, {**new, "changes": over}, path.name)
+    _check_budget(content.get("budget"), new.get("budget"))
+    kind = lookup("kind of experiment", KINDS, new.get("kind", "sequence"))
+    experiment = validated(kind.config, {**new, "changes": over}, path.name)
     if experiment.budget == "full" and resized(content, over):
         return experiment.model_copy(update={"budget": "changed"})
     return experiment
+
+
+def _check_budget(own: object, asked: object) -> None:
+    """What ``--set`` says of the budget may not promise more than the file does."""
+    order = ["quick", "changed", "full"]
+    if asked in order[1:] and asked != own and order.index(str(asked)) > _place(own, order):
+        raise InputError(
+            f"expected the budget of the file ({own}) or a smaller one, but got budget={asked}, "
+            "which its runs would not have. Try the experiment without -quick in its name."
+        )
+
+
+def _place(own: object, order: list[str]) -> int:
+    return order.index(own) if isinstance(own, str) and own in order else -1

@@ -20,6 +20,7 @@ from attractor.experiments.continual_config import ContinualRun, ContinualTrain,
 from attractor.experiments.features import Source, kept_features
 from attractor.experiments.networks import build_network
 from attractor.experiments.work import DivergedError, Row, Work
+from attractor.tables import lookup, make
 from attractor.tasks.streams import STREAMS, Stream, inject_noise
 
 NAMES = {
@@ -74,10 +75,8 @@ def build_stream(
     stop: Callable[[], bool] = lambda: False,
 ) -> Stream:
     """The stream of a configuration, its permutations drawn from the seed."""
-    if config.name not in STREAMS:
-        raise unknown("stream", config.name, STREAMS)
-    make = STREAMS[config.name]
-    known = inspect.signature(make).parameters
+    stream_of = lookup("stream", STREAMS, config.name)
+    known = inspect.signature(stream_of).parameters
     drawn = torch.Generator().manual_seed(derived_seed(seed, "stream"))
     given = {"tasks": config.tasks, "root": data, "generator": drawn}
     options = {name: value for name, value in given.items() if name in known} | config.options
@@ -85,14 +84,15 @@ def build_stream(
         if name not in known:
             raise unknown(f"option of the stream {config.name}", name, known)
     if config.features is None:
-        stream = make(**options)
+        stream = stream_of(**options)
     else:
         if "part" not in known:
             raise InputError(
                 "expected a stream with first classes to pretrain its features on, but got "
                 f"{config.name!r}. Try incremental_images, or leave stream.features out."
             )
-        source = Source(partial(make, **options | {"part": "first"}), partial(make, **options))
+        first = partial(stream_of, **options | {"part": "first"})
+        source = Source(first, partial(stream_of, **options))
         stream = kept_features(config, source, out, device=device, stop=stop)
     stream = replace(stream, identity=config.identity)
     return inject_noise(stream, config.noise) if config.noise else stream
@@ -101,14 +101,8 @@ def build_stream(
 def build_strategy(config: dict[str, Any]) -> Strategy:
     """The strategy of a configuration, or several of them combined."""
     options = dict(config)
-    name, also = options.pop("name"), options.pop("also", None)
-    if name not in STRATEGIES:
-        raise unknown("strategy", name, STRATEGIES)
-    known = inspect.signature(STRATEGIES[name]).parameters
-    for option in options:
-        if option not in known:
-            raise unknown(f"option of the strategy {name}", option, known)
-    made = STRATEGIES[name](**options)
+    also = options.pop("also", None)
+    made: Strategy = make("strategy", STRATEGIES, options)
     return combine(made, build_strategy(also)) if also else made
 
 
@@ -129,6 +123,7 @@ class ContinualWork(Work):
 
     def __init__(self, config: ContinualRun, data: Path | None) -> None:
         self.config, self.data = config, data
+        self.split = config.stream.options.get("held", "test")
 
     def prepare(self, out: Path, stop: Callable[[], bool]) -> None:
         self.learner = build_learner(self.config, self.data, out, stop)
@@ -152,13 +147,14 @@ class ContinualWork(Work):
         if self.learner.task > task:
             now = self.learner.matrix[task + 1]
             each = {f"task_{i + 1}": float(a) for i, a in enumerate(now)}
-            rows.append({"split": "valid", "accuracy": float(now[: task + 1].mean()), **each})
+            rows.append({"split": self.split, "accuracy": float(now[: task + 1].mean()), **each})
         return rows
 
     def outcome(self) -> dict[str, Any]:
         result = self.learner.result()
         return {
             "parameters": sum(p.numel() for p in result.model.parameters()),
+            "split": self.split,
             "test": {NAMES[name]: value for name, value in result.metrics.items()},
             "matrix": result.matrix.tolist(),
         }

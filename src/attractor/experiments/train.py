@@ -24,6 +24,7 @@ from attractor.experiments.folder import (
 from attractor.experiments.kinds import KINDS
 from attractor.experiments.work import DivergedError, Work
 from attractor.experiments.work import StoppedError as StoppedError
+from attractor.tables import lookup
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,8 @@ def train(
     folder = run_folder(out, config)
     if (folder / DONE).exists() and not force:
         return
-    work: Work = import_module(KINDS[config.kind].module).build(config, data)
+    kind = lookup("kind of experiment", KINDS, config.kind)
+    work: Work = import_module(kind.module).build(config, data)
     work.prepare(out, stop)
     with locked(folder, wait=wait):
         if force:
@@ -97,7 +99,7 @@ def _loop(
         if asked:
             raise StoppedError
     outcome = work.outcome()
-    log.add(step=work.step, split="test", **outcome["test"])
+    log.add(step=work.step, split=outcome.get("split", "test"), **outcome["test"])
     seconds = round(time.monotonic() - started, 3)
     write_json(folder / DONE, {"steps": work.step, "seconds": seconds, **outcome})
 

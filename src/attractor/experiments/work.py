@@ -60,4 +60,7 @@ class Work(ABC):
 
     @abstractmethod
     def outcome(self) -> dict[str, Any]:
-        """What the run ends with: ``parameters``, and under ``test`` its measures."""
+        """What the run ends with: ``parameters``, under ``test`` its measures.
+
+        ``split`` says so where these are of another split than ``test``.
+        """
