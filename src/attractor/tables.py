@@ -121,7 +121,7 @@ def _imported(kind: str, name: str) -> Any:
         ) from error
     for part in path.split("."):
         if not hasattr(found, part):
-            public = [known for known in vars(found) if not known.startswith("_")]
+            public = [one for one in vars(found) if one.isidentifier() and one[0] != "_"]
             raise unknown(f"name in {module}", part, public)
         found = getattr(found, part)
     return found
