@@ -15,8 +15,31 @@ class RunError(RuntimeError):
 def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     """The error for a name that is not in a table, with the nearest names in it."""
     names = sorted(known)
-    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    folded: dict[str, list[str]] = {}
+    for one in names:
+        folded.setdefault(one.casefold(), []).append(one)
+    # a name may be as long as a file: its beginning is enough to compare and to show
+    close = difflib.get_close_matches(str(name)[:100].casefold(), folded, n=3, cutoff=0.5)
+    near = [one for key in close for one in folded[key]][:3]
     hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Try one of these."
     return InputError(
-        f"expected the name of a known {kind} ({', '.join(names)}), but got {name!r}. {hint}"
+        f"expected the name of a known {kind} ({', '.join(names)}), but got {shortened(name)}. "
+        f"{hint}"
     )
+
+
+def shortened(value: object, most: int = 200) -> str:
+    """A value as Python writes it, cut where it is long.
+
+    Example:
+        >>> shortened("x" * 500, most=12)
+        "'xxxx...xxx'"
+    """
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # too deep, or a number with too many digits
+        text = f"a {type(value).__name__}"
+    if len(text) <= most:
+        return text
+    half = (most - 3) // 2
+    return f"{text[: most - 3 - half]}...{text[-half:]}"

@@ -37,6 +37,28 @@ def write_atomic(path: Path, data: bytes | str, *, lasting: bool = True) -> None
             sync_folder(path.parent)
 
 
+def check_target(path: Path, option: str) -> None:
+    """Refuse the name of a file that could not be written, before any work is done for it.
+
+    Args:
+        path: the file; it and its folder need not exist yet.
+        option: what on the command line it came from.
+    """
+    there = next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
+    if there == path and path.is_dir():
+        raise InputError(
+            f"expected the name of a file for {option}, but got the folder {path}. "
+            f"Try {path / 'report.html'}."
+        )
+    folder = path.parent if there == path else there
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        what = "may not be written to" if folder.is_dir() else "is no folder"
+        raise InputError(
+            f"expected to be able to write {path} for {option}, but {folder} {what}. "
+            "Choose another place."
+        )
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder last through a power cut, where the platform can."""
     if os.name == "posix":

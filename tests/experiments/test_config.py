@@ -191,3 +191,72 @@ def test_a_base_may_have_a_base_but_not_itself(tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text('base = "top.toml"\n')
     with pytest.raises(InputError, match=r"top.toml -> middle.toml -> tiny.toml -> top.toml"):
         load(str(top))
+
+
+@pytest.mark.parametrize("budget", ["full", "changed"])
+def test_a_quick_run_cannot_call_itself_more(budget: str) -> None:
+    with pytest.raises(InputError, match=f"budget of the file .quick. or a smaller .*={budget}"):
+        tiny(f"budget={budget}")
+    assert load("permuted-mnist", ["budget=full"])[1].budget == "full"
+
+
+def test_the_nearest_label_is_found_whatever_its_case() -> None:
+    name, experiment = load(str(TINY))
+    with pytest.raises(InputError, match="got 'lstm'. Did you mean 'LSTM'"):
+        experiment.runs(name, ["lstm"])
+
+
+@pytest.mark.parametrize("base", ["3", "['a.toml']", "''", "'..'", "'../x.toml'", "'/etc/x.toml'"])
+def test_a_base_is_the_name_of_a_file_beside(base: str, tmp_path: Path) -> None:
+    path = tmp_path / "top.toml"
+    path.write_text(f"base = {base}\n")
+    with pytest.raises(InputError, match="the base of top.toml to be the name of a file beside it"):
+        read(path)
+
+
+@pytest.mark.parametrize("kind", ["['sequence']", "{ a = 1 }", "3", "'sequenze'"])
+def test_a_kind_is_a_name(kind: str) -> None:
+    with pytest.raises(InputError, match="known kind of experiment .continual, learned, sequence"):
+        read(TINY, [f"kind={kind}"])
+
+
+@pytest.mark.parametrize("text", ["x = " + "[" * 5000 + "]" * 5000, "a" + ".a" * 5000 + " = 1"])
+def test_a_file_may_not_be_nested_without_end(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "deep.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match="tables and lists more than 20 deep"):
+        read(path)
+    with pytest.raises(InputError, match="a change as a.b=value, but got"):
+        read(TINY, ["a" + ".a" * 5000 + "=1"])
+
+
+@pytest.mark.parametrize("name", ["...toml", "....toml", "a\x1b[2J.toml", "a\nb.toml"])
+def test_a_file_whose_name_is_no_name_for_a_folder(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(TINY.read_text())
+    with pytest.raises(InputError, match="letters, digits and .* alone, .* not dots alone"):
+        load(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("experiment", ["..", "../x", "/x", "a/b", "a\\b", "", "a\x00"])
+def test_a_run_cannot_be_put_elsewhere_by_its_experiment(experiment: str) -> None:
+    content = {**tiny().model_dump(), "experiment": experiment}
+    with pytest.raises(InputError, match="'experiment' in config.toml"):
+        validated(SequenceRun, content, "config.toml")
+
+
+def test_a_long_label_makes_no_long_folder() -> None:
+    assert len(tiny("model=[{label='" + "x" * 4000 + "', cell='gru', hidden_size=3}]",
+                    label="x" * 4000).id) < 130  # fmt: skip
+
+
+def test_the_features_of_an_odd_data_set_stay_where_all_are(tmp_path: Path) -> None:
+    from attractor.experiments.train import train
+
+    stream = "{name='incremental_images', dataset='../../../x', features={network={name='resnet', depth=18}, steps=1}}"  # noqa: E501
+    name, experiment = load(str(TINY.with_name("tiny-stream.toml")), [f"stream={stream}"])
+    run = experiment.runs(name)[0]
+    out = tmp_path / "a" / "b" / "c" / "runs"
+    with pytest.raises(InputError, match="'../../../x'"):
+        train(run, out)
+    made = [path for path in tmp_path.rglob("*") if out not in (path, *path.parents)]
+    assert all(path in out.parents for path in made)

@@ -184,3 +184,14 @@ def test_wrong_names_are_named(change: str, message: str, tmp_path: Path) -> Non
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="the loss became .* of task 1.* a smaller train.lr"):
         train(tiny("train.lr=1e38"), tmp_path)
+
+
+@pytest.mark.parametrize("held", ["test", "valid"])
+def test_the_log_names_the_split_that_was_measured(held: str, tmp_path: Path) -> None:
+    config = tiny(f"stream.held={held}", label="naive")
+    train(config, tmp_path)
+    folder = run_folder(tmp_path, config)
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert {row["split"] for row in rows} == {"train", held}
+    assert sum("task_1" in row for row in rows) == 3
+    assert json.loads((folder / "done.json").read_text())["split"] == held

@@ -17,7 +17,7 @@ from attractor.experiments.results import (
     summary,
     variants,
 )
-from attractor.experiments.saved import load_runs
+from attractor.experiments.saved import load_runs, read_runs
 
 Row = dict[str, Any]
 
@@ -220,3 +220,59 @@ def test_a_corrupt_file_is_named(tmp_path: Path, file: str, text: str, message: 
     (folder / file).write_text(text)
     with pytest.raises(InputError, match=message):
         load_runs([folder])
+
+
+def test_the_most_pruned_network_is_best_but_sparsity_does_not_rank(tmp_path: Path) -> None:
+    assert higher_is_better("sparsity")
+    save(tmp_path, "pruned", done={"test": {"loss": 2.0, "sparsity": 0.9}})
+    save(tmp_path, "whole", done={"test": {"loss": 1.0, "sparsity": 0.1}})
+    runs = load_runs([tmp_path])
+    assert main_metric(runs) == "loss"
+    assert [row.label for row in summary(runs)] == ["whole", "pruned"]
+
+
+def test_a_test_row_at_the_end_adds_to_that_of_the_last_task(tmp_path: Path) -> None:
+    rows = [
+        {"step": 10, "split": "test", "accuracy": 0.5, "task_1": 0.5},
+        {"step": 20, "split": "test", "accuracy": 0.25, "task_1": 0.125},
+        {"step": 20, "split": "test", "accuracy": 0.25, "forgetting": 0.375},
+    ]
+    (run,) = load_runs([save(tmp_path, rows=rows)])
+    assert run.series("test", "task_1") == {10: 0.5, 20: 0.125}
+    assert run.series("test", "forgetting") == {20: 0.375}
+    assert main_metric([run]) == "accuracy"
+
+
+def test_a_damaged_run_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+    save(tmp_path, seed=0, done=ended(0.9))
+    bad = save(tmp_path, seed=1, done=ended(0.8))
+    (bad / "done.json").write_text("{")
+    runs, damaged = read_runs([tmp_path])
+    assert [run.seed for run in runs] == [0]
+    assert [one.folder for one in damaged] == [bad]
+    assert "done.json to be JSON, but got text that is not" in damaged[0].reason
+    with pytest.raises(InputError, match="done.json to be JSON"):
+        read_runs([bad])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        '{"step": "10", "split": "valid", "loss": 1}',
+        '{"step": 1e400, "split": "valid", "loss": 1}',
+        '{"step": true, "split": "valid", "loss": 1}',
+        '{"step": 10, "split": 3, "loss": 1}',
+        '["step", "split"]',
+        "[" * 100_000,
+    ],
+)
+def test_a_row_needs_a_step_and_a_split(tmp_path: Path, row: str) -> None:
+    folder = save(tmp_path)
+    (folder / "metrics.jsonl").write_text(f"{row}\n{{}}\n")
+    with pytest.raises(InputError, match="line 1 of .* to be a JSON object with a step and a split"):
+        load_runs([folder])
+
+
+def test_a_number_that_no_mean_can_hold_is_none(tmp_path: Path) -> None:
+    (run,) = load_runs([save(tmp_path, done={"test": {"loss": 10**400, "accuracy": 1e200}})])
+    assert run.test == {}

@@ -1,19 +1,30 @@
-"""What ``attractor list`` shows, from the tables."""
+"""What ``attractor list`` shows, from the tables; each is imported when it is asked for."""
 
 import inspect
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
-from attractor.cells import CELLS
-from attractor.continual import STRATEGIES
-from attractor.experiments.table import EXPERIMENTS, load
-from attractor.optimisers import OPTIMISERS
-from attractor.optimisers.rule import needs_size
 from attractor.references import year
-from attractor.tasks import TASKS
-from attractor.tasks.streams import STREAMS
+
+TABLES = {
+    "cells": "attractor.cells:CELLS",
+    "optimisers": "attractor.optimisers:OPTIMISERS",
+    "strategies": "attractor.continual:STRATEGIES",
+    "streams": "attractor.tasks.streams:STREAMS",
+    "tasks": "attractor.tasks:TASKS",
+    "experiments": "attractor.experiments.table:EXPERIMENTS",
+}
 
 HIDDEN = 128
 LEARNER = 25_450
+
+
+def table_of(kind: str) -> Mapping[str, Any]:
+    """The table of a kind; of all but experiments, torch is imported with it."""
+    module, _, name = TABLES[kind].partition(":")
+    found: Mapping[str, Any] = getattr(import_module(module), name)
+    return found
 
 
 def first_line(thing: object) -> str:
@@ -23,7 +34,7 @@ def first_line(thing: object) -> str:
 def cells() -> list[dict[str, Any]]:
     """Key, layer, year, parameters and state of each cell, for 128 units and 128 inputs."""
     rows = []
-    for key, cell in CELLS.items():
+    for key, cell in table_of("cells").items():
         made: Any = cell
         example = made(HIDDEN, HIDDEN)
         state = example.initial_state(1)
@@ -47,8 +58,10 @@ def _shape(tensor: Any) -> str:
 
 def optimisers() -> list[dict[str, Any]]:
     """Key, class, year and weights of each learned optimiser, and the networks that it goes on."""
+    from attractor.optimisers.rule import needs_size
+
     rows = []
-    for key, rule in OPTIMISERS.items():
+    for key, rule in table_of("optimisers").items():
         example = rule(size=LEARNER) if needs_size(rule) else rule()
         rows.append(
             {
@@ -66,7 +79,7 @@ def optimisers() -> list[dict[str, Any]]:
 def strategies() -> list[dict[str, Any]]:
     """Key, class, year and options of each strategy of continual learning."""
     rows = []
-    for key, strategy in STRATEGIES.items():
+    for key, strategy in table_of("strategies").items():
         made: Any = strategy
         rows.append(
             {
@@ -82,19 +95,21 @@ def strategies() -> list[dict[str, Any]]:
 
 def streams() -> list[dict[str, Any]]:
     """Key and one line for each stream of tasks."""
-    return [{"key": key, "what": first_line(make)} for key, make in STREAMS.items()]
+    return [{"key": key, "what": first_line(make)} for key, make in table_of("streams").items()]
 
 
 def tasks() -> list[dict[str, Any]]:
     """Key and one line for each task."""
-    return [{"key": key, "what": first_line(task)} for key, task in TASKS.items()]
+    return [{"key": key, "what": first_line(task)} for key, task in table_of("tasks").items()]
 
 
 def experiments() -> list[dict[str, Any]]:
     """Key, budget, number of runs and title of each experiment."""
+    from attractor.experiments.table import load
+
     rows = []
-    for key in EXPERIMENTS:
+    for key in table_of("experiments"):
         _, config = load(key)
-        runs = len(config.runs(key))
+        runs = len(config.seeds) * len(config.variants())
         rows.append({"key": key, "budget": config.budget, "runs": runs, "what": config.title})
     return rows

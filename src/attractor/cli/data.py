@@ -51,7 +51,7 @@ def fetch(
     from attractor.tasks.data import fetch as fetch_data
 
     console = Console(stderr=True)
-    title = TextColumn("{task.description}")
+    title = TextColumn("{task.description}", markup=False)
     columns = (title, BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bars:
         tasks: dict[str, int] = {}
@@ -59,7 +59,7 @@ def fetch(
         def show(path: str, done: int, total: int | None) -> None:
             if path not in tasks:
                 if not quiet and not console.is_terminal:
-                    console.print(f"fetching {path}", highlight=False)
+                    console.print(f"fetching {path}", highlight=False, markup=False)
                 tasks[path] = bars.add_task(Path(path).name, total=total)
             bars.update(tasks[path], completed=done, total=total)  # type: ignore[arg-type]
 
@@ -68,7 +68,9 @@ def fetch(
             for path in fetched:
                 typer.echo(str(path))
             if not fetched and not quiet:
-                console.print(f"{name}: already in {data_root(data)}", highlight=False)
+                console.print(
+                    f"{name}: already in {data_root(data)}", highlight=False, markup=False
+                )
 
 
 @app.command(epilog="Example: attractor data verify mnist")

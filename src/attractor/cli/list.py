@@ -2,6 +2,7 @@
 
 import json
 from enum import StrEnum
+from textwrap import indent
 from typing import Annotated
 
 import typer
@@ -26,12 +27,16 @@ class Kind(StrEnum):
 
 def list_(
     kind: Annotated[Kind | None, typer.Argument(help="What to list; all, if left out.")] = None,
+    name: Annotated[str | None, typer.Argument(help="One of these, with its options.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List cells, optimisers, strategies, streams, tasks or experiments."""
+    """List cells, optimisers, strategies, streams, tasks or experiments, or tell of one."""
     from attractor.cli import catalogue
     from attractor.cli.tables import table
 
+    if kind and name:
+        _tell(kind, name, as_json)
+        return
     kinds = [kind] if kind else list(Kind)
     found = {str(one): getattr(catalogue, one)() for one in kinds}
     if as_json:
@@ -45,6 +50,22 @@ def list_(
         columns = list(rows[0])
         numbers = [i for i, column in enumerate(columns) if column in COUNTS]
         table(columns, [[_text(*entry) for entry in row.items()] for row in rows], right=numbers)
+
+
+def _tell(kind: Kind, name: str, as_json: bool) -> None:
+    """What one entry is, its options, its paper and an example."""
+    from attractor.cli.entry import entry
+    from attractor.cli.tables import table
+
+    found = entry(kind, name)
+    if as_json:
+        typer.echo(json.dumps(found, indent=1))
+        return
+    typer.echo(f"{found['key']}: {found['what']}\n")
+    if found["options"]:
+        table(list(found["options"][0]), [list(option.values()) for option in found["options"]])
+    typer.echo(f"reference: {found['reference'] or 'none'}\n")
+    typer.echo(f"example:\n{indent(found['example'], '    ')}")
 
 
 def _text(column: str, value: object) -> str:

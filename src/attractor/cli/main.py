@@ -12,6 +12,7 @@ from attractor.cli.list import list_
 from attractor.cli.meta import app as meta
 from attractor.cli.report import report
 from attractor.cli.run import run
+from attractor.cli.text import Formatter, warn
 from attractor.errors import InputError, RunError
 
 app = typer.Typer(
@@ -45,7 +46,9 @@ def _options(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say more, on stderr.")] = False,
 ) -> None:
     level = logging.INFO if verbose else logging.WARNING
-    logging.basicConfig(level=level, format="%(levelname)s: %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Formatter("%(levelname)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
 
 
 def main() -> None:
@@ -53,10 +56,10 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        _say(error)
+        warn(error)
         sys.exit(2)
     except RunError as error:
-        _say(error)
+        warn(error)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -64,7 +67,3 @@ def main() -> None:
         # the reader of our output, such as head, has seen enough
         sys.stderr.close()
         sys.exit(1)
-
-
-def _say(error: Exception) -> None:
-    print(f"attractor: {error}", file=sys.stderr)

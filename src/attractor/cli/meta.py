@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from attractor.cli.run import DATA_HELP
+from attractor.cli.text import visible
 from attractor.errors import InputError
 
 app = typer.Typer(
@@ -87,7 +88,7 @@ def compare(
     def show(curve: Any) -> None:
         if not quiet:
             reached = "diverged" if curve.diverged else f"{curve.loss[-1]:.4f}"
-            print(f"{curve.optimiser}, seed {curve.seed}: {reached}", file=sys.stderr)
+            print(visible(f"{curve.optimiser}, seed {curve.seed}: {reached}"), file=sys.stderr)
 
     curves = compare_on(
         optimisers,

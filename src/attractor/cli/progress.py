@@ -10,9 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
+from attractor.cli.text import visible
 from attractor.experiments.config import RunConfig
+from attractor.report.numbers import duration
 from attractor.runs.jobs import Ended
 
 BETWEEN_LOOKS = 0.25
@@ -29,14 +39,12 @@ class Watch:
         self.quiet = quiet
         self.finished = 0
         self.bars: dict[str, Any] = {}
+        self.seen: dict[str, tuple[int, float]] = {}
+        """By run, the first step that was seen of it, and when."""
         self.console = Console(stderr=True)
         self.live = self.console.is_terminal and not quiet
         self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}"),
+            *_columns(),
             console=self.console,
             disable=not self.live,
         )
@@ -47,8 +55,9 @@ class Watch:
     def __enter__(self) -> "Watch":
         if not self.quiet:
             self.console.print(
-                f"{self.total} {'run' if self.total == 1 else 'runs'} in {self.out}",
+                f"{self.total} {'run' if self.total == 1 else 'runs'} in {visible(self.out)}",
                 highlight=False,
+                markup=False,
             )
         self.all = self.progress.add_task("all runs", total=self.total, note="")
         self.progress.start()
@@ -62,7 +71,8 @@ class Watch:
 
     def end(self, ended: Ended[RunConfig]) -> None:
         """Take note that a run ended."""
-        self.finished += 1
+        # one that was stopped before its end, or never begun, is not finished
+        self.finished += ended.how != "stopped"
         with self.drawing:
             self.open.pop(ended.config.id, None)
             bar = self.bars.pop(ended.config.id, None)
@@ -70,7 +80,7 @@ class Watch:
                 self.progress.remove_task(bar)
         self.progress.update(self.all, completed=self.finished)
         if not (self.live or self.quiet):
-            name = f"{ended.config.label}, seed {ended.config.seed}"
+            name = named(ended.config)
             print(f"[{self.finished}/{self.total}] {name}: {ended.how}", file=sys.stderr)
 
     def _look(self) -> None:
@@ -91,7 +101,7 @@ class Watch:
             if config is None:
                 continue
             if key not in self.bars:
-                name = f"{config.label}, seed {config.seed}"
+                name = named(config)
                 self.bars[key] = self.progress.add_task(name, total=config.total, note="")
             done = max(0, row["step"])
             self.progress.update(self.bars[key], completed=done, note=_note(row))
@@ -102,7 +112,12 @@ class Watch:
             return ""
         done = max(0, row["step"])
         total = "?" if config.total is None else config.total
-        return f"{config.label}, seed {config.seed}: step {done}/{total}, {_note(row)}"
+        first, since = self.seen.setdefault(key, (row["step"], time.monotonic()))
+        left = ""
+        if config.total is not None:
+            went = time.monotonic() - since
+            left = time_left(row["step"] - first, config.total - row["step"], went)
+        return f"{named(config)}: step {done}/{total}, {_note(row)}{left}"
 
     def _last_row(self, key: str) -> dict[str, Any] | None:
         """The last whole line with a loss that a run has written."""
@@ -125,27 +140,54 @@ def _note(row: dict[str, Any]) -> str:
     return f"{ahead}loss {row['loss']:.4f}"
 
 
+def time_left(done: int, left: int, seconds: float) -> str:
+    """How long the rest will take if it goes on as it did; nothing where none can tell.
+
+    Example:
+        >>> time_left(100, 300, 20.0)
+        ', about 1 min 00 s left'
+    """
+    if done <= 0 or left <= 0:
+        return ""
+    return f", about {duration(seconds * left / done)} left"
+
+
+def named(config: RunConfig) -> str:
+    """A run as a line or a bar names it."""
+    return visible(f"{config.label}, seed {config.seed}")
+
+
+def _columns() -> list[ProgressColumn]:
+    """Name, bar, count, time gone, time left and a note; brackets in names are no markup."""
+    return [
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+    ]
+
+
 @contextmanager
 def counted(name: str, what: str, *, quiet: bool) -> Iterator[Callable[[int, int, Any], None]]:
     """Shows one thing that is done step by step: a function of step, total and a row of losses."""
     console = Console(stderr=True)
     live = console.is_terminal and not quiet
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns,
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=console,
-        disable=not live,
-    ) as progress:
+    name = visible(name)
+    with Progress(*_columns(), console=console, disable=not live) as progress:
         bar = progress.add_task(name, total=None, note="")
-        last = time.monotonic()
+        last = started = time.monotonic()
+        first: int | None = None
 
         def show(step: int, total: int, row: Any) -> None:
-            nonlocal last
+            nonlocal last, first
+            first = step if first is None else first
             progress.update(bar, completed=step, total=total, note=f"loss {row['loss']:.4f}")
             if not (live or quiet) and time.monotonic() > last + BETWEEN_LINES:
                 last = time.monotonic()
-                print(f"{name}: {what} {step}/{total}, loss {row['loss']:.4f}", file=sys.stderr)
+                left = time_left(step - first, total - step, last - started)
+                said = f"{name}: {what} {step}/{total}, loss {row['loss']:.4f}{left}"
+                print(said, file=sys.stderr)
 
         yield show

@@ -14,8 +14,12 @@ def report(
     title: Annotated[str | None, typer.Option(help="Its heading.")] = None,
 ) -> None:
     """Write one self-contained page about saved runs."""
-    from attractor.experiments.saved import load_runs
+    from attractor.cli.text import warn
+    from attractor.experiments.saved import read_runs
     from attractor.report import build, write
 
-    write(build(load_runs(runs), title), out)
+    whole, damaged = read_runs(runs)
+    for one in damaged:
+        warn(f"{one.folder} is damaged and left out: {one.reason}")
+    write(build(whole, title, damaged), out)
     typer.echo(str(out))

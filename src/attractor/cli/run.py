@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-DATA_HELP = "Data root [default: $ATTRACTOR_DATA, else the platform's cache folder]."
+from attractor.cli.text import warn
+
+DATA_HELP = "Data root; by default $ATTRACTOR_DATA, else the platform's cache folder."
 
 
 def run(
@@ -27,7 +29,8 @@ def run(
     data: Annotated[Path | None, typer.Option(help=DATA_HELP, show_default=False)] = None,
     device: Annotated[str | None, typer.Option(help="Device, such as cpu or cuda.")] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Runs at a time [default: cores].")
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Runs at a time; by default all cores."),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a report to this file.")] = None,
     wait: Annotated[bool, typer.Option(help="Wait for runs that another process has.")] = False,
@@ -40,6 +43,7 @@ def run(
     from attractor.cli.progress import Watch
     from attractor.experiments.table import load
     from attractor.experiments.train import run_all, run_folder
+    from attractor.files import check_target
 
     changes = [*(change or []), *([f"train.device={device}"] if device else [])]
     changes += [f"seeds={sorted(set(seed))}"] if seed else []
@@ -49,6 +53,8 @@ def run(
         for config in configs:
             typer.echo(str(run_folder(out, config)))
         return
+    if report is not None:
+        check_target(report, "--report")
     with Watch(configs, out, quiet=quiet) as watch:
         ended = run_all(
             configs, out, data=data, jobs=jobs, wait=wait, force=force, on_end=watch.end
@@ -63,14 +69,10 @@ def run(
 def _explain(ended: list[Any]) -> None:
     """One sentence for each thing that went wrong, however many runs it stopped."""
     for message in dict.fromkeys(one.message for one in ended if one.message):
-        print(f"attractor: {message}", file=sys.stderr)
+        warn(message)
     stopped = sum(one.how == "stopped" for one in ended)
     if stopped:
-        print(
-            f"attractor: stopped; {stopped} of {len(ended)} runs are saved and go on with the "
-            "same command.",
-            file=sys.stderr,
-        )
+        warn(f"stopped; {stopped} of {len(ended)} runs are saved and go on with the same command.")
 
 
 def _exit_code(endings: list[str]) -> int:
@@ -83,9 +85,11 @@ def _exit_code(endings: list[str]) -> int:
 def _show(folders: list[Path], report: Path | None, as_json: bool) -> None:
     from attractor.cli.tables import results_table
     from attractor.experiments.results import summary
-    from attractor.experiments.saved import load_runs
+    from attractor.experiments.saved import read_runs
 
-    runs = load_runs(folders)
+    runs, damaged = read_runs(folders)
+    for one in damaged:
+        warn(f"{one.folder} is damaged and left out: {one.reason}")
     if as_json:
         rows = [
             {"folder": str(r.folder), "label": r.label, "seed": r.seed, "status": r.status}
@@ -98,5 +102,5 @@ def _show(folders: list[Path], report: Path | None, as_json: bool) -> None:
     if report is not None:
         from attractor.report import build, write
 
-        write(build(runs), report)
+        write(build(runs, damaged=damaged), report)
         print(f"report: {report}", file=sys.stderr if as_json else sys.stdout)

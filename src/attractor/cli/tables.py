@@ -1,12 +1,17 @@
 """Tables on the terminal."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from attractor.experiments.results import SummaryRow
+from attractor.cli.text import visible
+
+if TYPE_CHECKING:  # numpy, for which a table of names need not wait
+    from attractor.experiments.results import SummaryRow
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
@@ -14,18 +19,23 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
     console = Console()
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, column in enumerate(columns):
-        made.add_column(column, justify="right" if index in right else "left")
+        made.add_column(_cell(column), justify="right" if index in right else "left")
     for row in rows:
-        made.add_row(*row)
+        made.add_row(*map(_cell, row))
     if not console.is_terminal:
         console = Console(width=Console(width=10_000).measure(made).maximum)
     console.print(made)
 
 
-def results_table(rows: Sequence[SummaryRow]) -> None:
+def _cell(text: str) -> Text:
+    """Text as it is: brackets are no markup, and escapes do nothing."""
+    return Text(visible(text))
+
+
+def results_table(rows: Sequence["SummaryRow"]) -> None:
     """The results of runs: one line for each model."""
     metric = rows[0].metric
-    print(f"{rows[0].budget} budget")
+    print(f"{visible(rows[0].budget)} budget")
     columns = ["model", metric.replace("_", " "), "95%", "seeds", "parameters", "seconds", "status"]
     solving = any("solved" in row.estimates for row in rows)
     columns += ["solved"] if solving else []
@@ -48,7 +58,7 @@ def results_table(rows: Sequence[SummaryRow]) -> None:
     table(columns, lines, right=(1, 2, 3, 4, 5))
 
 
-def _solved(row: SummaryRow) -> str:
+def _solved(row: "SummaryRow") -> str:
     """How many seeds got there; the others count in the mean with the steps they had."""
     found = row.estimates.get("solved")
     return f"{sum(found.values):.0f} of {found.n}" if found else "-"

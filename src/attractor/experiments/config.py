@@ -35,6 +35,8 @@ class Settings(Frozen):
     """How long a run is, and where it runs."""
 
     steps: int = Field(ge=1)
+    checkpoint_every: int | None = Field(default=None, ge=1)
+    """Save after so many updates too, not only every few seconds."""
     device: str = "cpu"
     threads: int = Field(default=1, ge=1)
 
@@ -80,7 +82,8 @@ class RunConfig(Frozen):
     @property
     def id(self) -> str:
         """Label and seed for people, then a hash of all that decides the numbers."""
-        content = self.model_dump(exclude={"kind", "title", "description", "budget"})
+        names = dict.fromkeys(("kind", "title", "description", "budget"), True)
+        content = self.model_dump(exclude={**names, "train": {"checkpoint_every"}})
         text = json.dumps(content, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()
         return f"{slug(self.label)}-{self.seed}-{digest[:10]}"

@@ -23,7 +23,9 @@ Floats = NDArray[np.float64]
 
 # What names a run; all the rest of its configuration are settings.
 _NAMES = {"experiment", "title", "description", "budget", "label", "seed"}
-_GROWS = ("accuracy", "reward", "score", "transfer", "solved")
+_GROWS = ("accuracy", "reward", "score", "transfer", "solved", "sparsity")
+_ASIDE = ("sparsity",)
+"""Worth telling, but no measure of how well a network does: it never ranks."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +137,13 @@ def main_metric(runs: Iterable[Run]) -> str:
     names = {"loss"}
     for run in runs:
         names.update(run.test)
-        names.update(k for r in run.rows if r["split"] == "valid" for k in r if is_finite(r[k]))
+        held_out = (row for row in run.rows if row["split"] in ("valid", "test"))
+        names.update(name for row in held_out for name, value in row.items() if is_finite(value))
     names.discard("step")
     return min(
         names,
         key=lambda m: (
+            m in _ASIDE,
             m != "steps_to_solve",
             m != "accuracy",
             not higher_is_better(m),
@@ -200,7 +204,7 @@ def _summary_row(variant: Variant, metric: str, rank: int | None) -> SummaryRow:
     done = [run for run in variant.runs if run.status == "done"]
     names = dict.fromkeys(name for run in done for name in run.test)
     seconds = [run.outcome["seconds"] for run in done if is_finite(run.outcome.get("seconds"))]
-    sizes = [run.outcome["parameters"] for run in done if "parameters" in run.outcome]
+    sizes = [size for run in done if isinstance(size := run.outcome.get("parameters"), int)]
     return SummaryRow(
         experiment=variant.experiment,
         budget=variant.budget,

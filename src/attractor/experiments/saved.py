@@ -1,16 +1,29 @@
 """Saved runs, read back from their folders."""
 
 import json
-import math
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from attractor.errors import InputError
+from attractor.errors import InputError, shortened
+from attractor.experiments.changes import parsed
 
 Status = Literal["done", "failed", "unfinished"]
+
+LARGEST = 1e100
+"""A number beyond this is no measurement: its square could not be averaged."""
+
+
+FURTHEST = 10**15
+"""A step beyond this is no step of a run."""
+
+
+class Damaged(NamedTuple):
+    """A run folder that cannot be read, and what is wrong with it."""
+
+    folder: Path
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,12 @@ class Run:
             return {}
         return {name: float(value) for name, value in found.items() if is_finite(value)}
 
+    @property
+    def split(self) -> str:
+        """Whose data the final measures are of: ``test``, or ``valid`` where a run asked for it."""
+        found = self.outcome.get("split", "test")
+        return found if found in ("test", "valid") else "test"
+
     def series(self, split: str, metric: str) -> dict[int, float]:
         """The finite values of one measure by step."""
         return {
@@ -75,8 +94,31 @@ def load_runs(paths: Iterable[Path]) -> list[Run]:
         paths: folders; one that is named twice is read once.
 
     Returns:
-        Runs by experiment, budget, label and seed; at least one.
+        Runs by experiment, budget, label and seed; at least one. A damaged one is an error.
     """
+    runs, damaged = read_runs(paths)
+    if damaged:
+        raise InputError(damaged[0].reason)
+    return runs
+
+
+def read_runs(paths: Iterable[Path]) -> tuple[list[Run], list[Damaged]]:
+    """As `load_runs`, with the damaged runs told apart; it is an error if all of them are."""
+    runs: list[Run] = []
+    damaged: list[Damaged] = []
+    for folder in _folders(paths):
+        try:
+            runs.append(_load(folder))
+        except InputError as error:
+            damaged.append(Damaged(folder, str(error)))
+    if not runs:
+        raise InputError(damaged[0].reason)
+    runs.sort(key=lambda r: (r.experiment, r.budget, r.label.casefold(), r.seed, r.folder.name))
+    return runs, damaged
+
+
+def _folders(paths: Iterable[Path]) -> list[Path]:
+    """The run folders in or below the paths, each once."""
     folders: dict[Path, Path] = {}
     for path in map(Path, paths):
         if not path.is_dir():
@@ -95,24 +137,22 @@ def load_runs(paths: Iterable[Path]) -> list[Run]:
         folders |= {folder.resolve(): folder for folder in found}
     if not folders:
         raise InputError("expected at least one folder with runs, but got none. Try runs.")
-    runs = [_load(folder) for folder in folders.values()]
-    return sorted(
-        runs, key=lambda r: (r.experiment, r.budget, r.label.casefold(), r.seed, r.folder.name)
-    )
+    return list(folders.values())
 
 
 def is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    """Whether a value is a number that a mean can be taken of."""
+    return isinstance(value, int | float) and abs(value) < LARGEST
 
 
 def _load(folder: Path) -> Run:
-    config = _parsed(folder / "config.toml", tomllib.loads, "TOML") or {}
+    config = _parsed(folder / "config.toml", parsed, "TOML") or {}
     needed: dict[str, type] = {"experiment": str, "budget": str, "label": str, "seed": int}
     for key, kind in needed.items():
-        if not isinstance(config.get(key), kind):
+        if type(config.get(key)) is not kind:
             raise InputError(
                 f"expected {key!r} in {folder / 'config.toml'} to be {kind.__name__}, but got "
-                f"{config.get(key)!r}. Try a folder that `attractor run` wrote."
+                f"{shortened(config.get(key))}. Try a folder that `attractor run` wrote."
             )
     rows = _rows(folder / "metrics.jsonl")
     environment = _parsed(folder / "environment.json", json.loads, "JSON") or {}
@@ -130,7 +170,9 @@ def _parsed(path: Path, parse: Callable[[str], Any], kind: str) -> dict[str, Any
         return None
     try:
         found = parse(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except OSError as error:
+        raise _corrupt(f"to be able to read {path}", str(error.strerror)) from error
+    except (ValueError, RecursionError) as error:
         raise _corrupt(f"{path} to be {kind}", f"text that is not ({error})") from error
     if not isinstance(found, dict):
         raise _corrupt(f"{path} to hold an object", type(found).__name__)
@@ -138,19 +180,31 @@ def _parsed(path: Path, parse: Callable[[str], Any], kind: str) -> dict[str, Any
 
 
 def _rows(path: Path) -> tuple[dict[str, Any], ...]:
-    # A run that goes on from a checkpoint may write some steps again: the last row stands.
+    # A run that goes on from a checkpoint may write some steps again: what came last stands.
     rows: dict[tuple[int, str], dict[str, Any]] = {}
-    lines = path.read_bytes().splitlines() if path.is_file() else []
+    try:
+        lines = path.read_bytes().splitlines() if path.is_file() else []
+    except OSError as error:
+        raise _corrupt(f"to be able to read {path}", str(error.strerror)) from error
     for number, line in enumerate(lines, start=1):
         try:
-            row = json.loads(line)
-            rows[int(row["step"]), str(row["split"])] = row
-        except (ValueError, TypeError, KeyError) as error:
+            row = _row(line)
+        except (ValueError, RecursionError) as error:
             if number == len(lines):
                 break  # still being written
             expected = f"line {number} of {path} to be a JSON object with a step and a split"
             raise _corrupt(expected, repr(line[:80])) from error
+        rows.setdefault((row["step"], row["split"]), {}).update(row)
     return tuple(rows[key] for key in sorted(rows))
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    row = json.loads(line)
+    if not isinstance(row, dict) or not isinstance(row.get("split"), str):
+        raise ValueError("no split")
+    if type(row.get("step")) is not int or abs(row["step"]) > FURTHEST:
+        raise ValueError("no step")
+    return row
 
 
 def _corrupt(expected: str, got: str) -> InputError:

@@ -2,32 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
 
 from attractor.errors import RunError
 from attractor.experiments.config import RunConfig
-from attractor.experiments.kinds import KINDS
+from attractor.experiments.kinds import kind
+from attractor.experiments.work import Work
 from attractor.runs import folder as folders
 from attractor.runs import jobs as parallel
 from attractor.runs.data import checksum
 from attractor.runs.drive import Context, Every, drive, never
 from attractor.runs.jobs import Ended
-from attractor.training.process import Diverged, Process
-
-
-class Work(Process, Protocol):
-    """The process of a run, as a kind builds it."""
-
-    @property
-    def data(self) -> object:
-        """What it learns from: a task or a stream."""
-        ...
-
-    def outcome(self) -> dict[str, Any]:
-        """What the run ends with: ``parameters``, and under ``test`` its measures."""
-        ...
+from attractor.training.process import Diverged
 
 
 def run_folder(out: Path, config: RunConfig) -> Path:
@@ -79,7 +65,7 @@ def train(
 
 def build(config: RunConfig, context: Context) -> Work:
     """The process of a run, at its start."""
-    work: Work = import_module(KINDS[config.kind].module).build(config, context)
+    work: Work = kind(config.kind).build(config, context)
     return work
 
 

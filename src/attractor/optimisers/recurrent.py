@@ -10,15 +10,15 @@ from torch import Generator, Tensor, nn
 from attractor.cells import CELLS, Cell, LSTMCell, LSTMState
 from attractor.cells.base import positive
 from attractor.cells.init import uniform_
-from attractor.errors import unknown
 from attractor.optimisers.rule import map_tensors
+from attractor.tables import lookup
 
 
 class CellStack(nn.Module):
     """Cells on top of each other that go one step at a time, each coordinate on its own.
 
     Args:
-        cell: a key of ``CELLS`` or a `Cell` class.
+        cell: a key of ``CELLS``, ``module:Class`` or a `Cell` class.
         input_size: features of a coordinate.
         hidden_size: units of each cell, or of one cell after the other.
         layers: how many cells, if all have as many units.
@@ -48,9 +48,8 @@ class CellStack(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        if isinstance(cell, str) and cell not in CELLS:
-            raise unknown("cell", cell, CELLS)
-        made: Callable[..., Cell[Any, Any]] = CELLS[cell] if isinstance(cell, str) else cell
+        made: Callable[..., Cell[Any, Any]]
+        made = lookup("cell", CELLS, cell) if isinstance(cell, str) else cell
         if isinstance(hidden_size, int):
             hidden_size = [hidden_size] * positive(type(self), "layers", layers)
         self.cells = nn.ModuleList(

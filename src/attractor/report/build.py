@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from attractor.errors import InputError
-from attractor.experiments.saved import Run
+from attractor.experiments.saved import Damaged, Run
 from attractor.files import write_atomic
 from attractor.report.bundle import plotting_script, script_safe
 from attractor.report.chapter import chapter
@@ -18,13 +18,14 @@ from attractor.report.numbers import plural
 from attractor.report.tables import STRIP_WIDTH
 
 
-def build(runs: Sequence[Run], title: str | None = None) -> str:
+def build(runs: Sequence[Run], title: str | None = None, damaged: Sequence[Damaged] = ()) -> str:
     """Turn runs into one HTML page. The same runs give the same page, byte for byte.
 
     Args:
-        runs: as :func:`attractor.experiments.results.load_runs` returns them; those of several
+        runs: as :func:`attractor.experiments.saved.read_runs` returns them; those of several
             experiments or budgets get a chapter each.
         title: the heading; ``None`` takes it from the runs.
+        damaged: run folders that could not be read, which the page names.
 
     Returns:
         The page; it holds its styles, scripts and data, and asks for nothing else.
@@ -48,6 +49,7 @@ def build(runs: Sequence[Run], title: str | None = None) -> str:
         .render(
             title=title,
             chapters=chapters,
+            damaged=damaged,
             figures=_json(figures),
             strip_width=STRIP_WIDTH,
             style=_template("style.css"),

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import tomli_w
 
-from attractor.experiments.results import Variant, variants
+from attractor.experiments.results import Variant, settings, variants
 from attractor.experiments.saved import Run
 from attractor.report.figures import Figure, learning_curves
-from attractor.report.numbers import count, plural
+from attractor.report.numbers import MISSING, count, plural
 from attractor.report.tables import (
     ResultTable,
     common_settings,
     environment,
     own_settings,
     result_table,
+    shown,
     swatches,
 )
 
@@ -69,8 +70,8 @@ def chapter(runs: Sequence[Run]) -> Chapter:
 
 
 def _facts(runs: Sequence[Run], groups: Sequence[Variant]) -> list[tuple[str, str]]:
-    steps = {run.config.get("train", {}).get("steps") for run in runs}
-    task = {run.config.get("task", {}).get("name") for run in runs}
+    steps = {shown(settings(run).get("train.steps")) for run in runs}
+    task = {shown(settings(run).get("task.name")) for run in runs}
     # Only what the runs themselves say: the page must not depend on when it is made.
     days = sorted(
         str(when)[:10]
@@ -79,10 +80,10 @@ def _facts(runs: Sequence[Run], groups: Sequence[Variant]) -> list[tuple[str, st
         if when
     )
     facts = [("Experiment", runs[0].experiment)]
-    facts += [("Task", str(name)) for name in task if name and len(task) == 1]
+    facts += [("Task", name) for name in task if name != MISSING and len(task) == 1]
     facts += [("Budget", runs[0].budget), ("Variants", str(len(groups)))]
     facts += [("Runs", _run_counts(runs)), ("Seeds", _listed({run.seed for run in runs}))]
-    facts += [("Steps", count(n)) for n in steps if isinstance(n, int) and len(steps) == 1]
+    facts += [("Steps", count(int(n))) for n in steps if n.isdecimal() and len(steps) == 1]
     if days:
         facts.append(("When", days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"))
     return facts

@@ -20,7 +20,7 @@ Trace = dict[str, Any]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8A8A")
 DASHES = ("solid", "dash", "dot", "dashdot")
 MOST_POINTS = 2000
-_SPLITS = {"valid": "Validation", "train": "Training"}
+SPLITS = {"valid": "Validation", "test": "Test", "train": "Training"}
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,14 @@ def style(index: int) -> tuple[str, str]:
 
 
 def learning_curves(runs: Sequence[Run]) -> list[Figure]:
-    """A figure for each measure of the validation and training splits, the main one first."""
+    """A figure for each measure of each split, the main one first; none for a single test."""
     main = main_metric(runs)
     alive = [run for run in runs if run.status != "failed"]
     measures = []
-    for split in _SPLITS:
+    for split in SPLITS:
         names = {name for run in alive for row in run.rows if row["split"] == split for name in row}
+        if split == "test":  # most runs have one at their end, which the table tells
+            names = {n for n in names if any(len(run.series(split, n)) > 1 for run in alive)}
         ordered = sorted(names - {"step", "split"}, key=lambda m: (m != main, m != "loss", m))
         measures += [(split, name) for name in ordered]
     drawn = [made for split, name in measures if (made := figure(runs, split, name))]
@@ -80,7 +82,7 @@ def figure(runs: Sequence[Run], split: str, metric: str) -> Figure | None:
     name = metric.replace("_", " ")
     last = max(int(line.steps[-1]) for line in lines)
     return Figure(
-        title=f"{_SPLITS.get(split, split)} {name}",
+        title=f"{SPLITS.get(split, split)} {name}",
         wide=False,
         traces=traces,
         layout=_layout(name, last, _y_axis(alive, share, log)),

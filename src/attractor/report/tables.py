@@ -15,7 +15,7 @@ from attractor.experiments.results import (
     variants,
 )
 from attractor.experiments.saved import Run
-from attractor.report.figures import style
+from attractor.report.figures import SPLITS, style
 from attractor.report.numbers import MISSING, count, duration, is_share, plain, with_interval
 
 # The strip that shows an interval, in the units of its drawing.
@@ -71,7 +71,8 @@ def result_table(runs: Sequence[Run]) -> ResultTable:
     shares = {name: is_share(name, _values(rows, name)) for name in metrics}
     estimates = [row.estimate for row in rows if row.estimate is not None]
     ends = _ends(estimates, shares[main])
-    measures = [_heading(name, shares[name]) for name in metrics]
+    split = _split(runs)
+    measures = [_heading(split, name, shares[name]) for name in metrics]
     headings = ["Rank", measures[0], "Median", *measures[1:]]
     headings += ["Seeds", "Parameters", "Time", "Status"]
     best = {name: _best(rows, name) for name in metrics}
@@ -103,7 +104,7 @@ def result_table(runs: Sequence[Run]) -> ResultTable:
         tuple(headings),
         tuple(found),
         scale,
-        f"Ranked by test {_words(main)}: {direction} is better.",
+        f"Ranked by {split.lower()} {_words(main)}: {direction} is better.",
     )
 
 
@@ -164,8 +165,14 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def _heading(metric: str, share: bool) -> str:
-    return f"Test {_words(metric)}, %" if share else f"Test {_words(metric)}"
+def _split(runs: Sequence[Run]) -> str:
+    """Whose data the final measures of the runs are of."""
+    splits = {SPLITS[run.split] for run in runs}
+    return splits.pop() if len(splits) == 1 else "Held-out"
+
+
+def _heading(split: str, metric: str, share: bool) -> str:
+    return f"{split} {_words(metric)}, %" if share else f"{split} {_words(metric)}"
 
 
 def _words(metric: str) -> str:

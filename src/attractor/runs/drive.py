@@ -120,7 +120,7 @@ def drive(
             finally:
                 (folder / STATUS).unlink(missing_ok=True)
             if "test" in found:
-                log.add(step=process.step, split="test", **found["test"])
+                log.add(step=process.step, split=found.get("split", "test"), **found["test"])
             seconds = round(time.monotonic() - started, 3)
             told = {"steps": process.step, "seconds": seconds, **found}
             write_done(folder, told, log.mark.sha256)

@@ -5,6 +5,7 @@ import stat
 import tarfile
 import zipfile
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -147,3 +148,39 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     archive = make_zip(tmp_path / "files.zip")
     with pytest.raises(InputError, match="able to write .*, but got: .*--data"):
         extract(archive, archive / "out")
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:xz", "w:bz2"])
+def test_a_limit_is_checked_before_what_is_beyond_it_is_decompressed(
+    tmp_path: Path, mode: str
+) -> None:
+    """The end of the archive is cut off: whoever decompressed all of it would notice that."""
+    archive = tmp_path / "bomb.tar"
+    with tarfile.open(archive, mode) as made:  # type: ignore[call-overload]
+        info = tarfile.TarInfo("noise")
+        info.size = 2 << 20
+        made.addfile(info, io.BytesIO(Random(0).randbytes(info.size)))
+    content = archive.read_bytes()
+    archive.write_bytes(content[: len(content) - 30])
+    with pytest.raises(InputError, match=r"at most 1,000 bytes, but .* unpacks to 2,097,152 or"):
+        extract(archive, tmp_path / "out", limit=1000)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_header_cannot_be_larger_than_the_limit(tmp_path: Path) -> None:
+    """A long name is read into memory at once, before any member is seen."""
+    archive = tmp_path / "name.tar"
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 1 << 40
+    archive.write_bytes(header.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+    with pytest.raises(InputError, match=r"at most 1,000 bytes, but .* unpacks to 1,099,5"):
+        extract(archive, tmp_path / "out", limit=1000)
+
+
+def test_a_damaged_bz2_is_not_called_a_full_disk(tmp_path: Path) -> None:
+    archive = make_tar(tmp_path / "files.tar", mode="w:bz2")
+    content = bytearray(archive.read_bytes())
+    content[len(content) // 2] ^= 255
+    archive.write_bytes(content)
+    with pytest.raises(InputError, match=r"intact tar or zip archive, but .* cannot be read"):
+        extract(archive, tmp_path / "out")

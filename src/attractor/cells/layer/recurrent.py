@@ -14,6 +14,7 @@ from attractor.cells.base import Cell, map_state, positive
 from attractor.cells.layer.unroll import Unrolled, exporting, unroll, unroll_ragged
 from attractor.cells.table import CELLS
 from attractor.errors import InputError, unknown
+from attractor.tables import lookup
 
 CellFactory = Callable[..., Cell[Any, Any]]
 """A `Cell` class, or whatever else makes a cell from sizes and options."""
@@ -23,8 +24,8 @@ class Recurrent(nn.Module):
     r"""Any cell over time, in layers and directions, called and answering as ``nn.LSTM``.
 
     Args:
-        cell: a key of ``CELLS``, a `Cell` class, or what `layer_norm`, `zoneout` and the like
-            return.
+        cell: a key of ``CELLS``, ``module:Class``, a `Cell` class, or what `layer_norm`, `zoneout`
+            and the like return.
         input_size: features of the input.
         hidden_size: units of each cell.
         num_layers: layers, each reading the outputs of the one below.
@@ -286,11 +287,9 @@ def _flip(x: Tensor, lengths: Tensor | None) -> Tensor:
 
 
 def resolve(cell: str | CellFactory) -> CellFactory:
-    """What makes the cell that is meant by a key of ``CELLS``, a class or a function."""
+    """What makes the cell meant by a key of ``CELLS``, ``module:Class``, a class or a function."""
     if isinstance(cell, str):
-        if cell not in CELLS:
-            raise unknown("cell", cell, CELLS)
-        return CELLS[cell]
+        cell = lookup("cell", CELLS, cell)
     if issubclass(cell, Cell) if inspect.isclass(cell) else callable(cell):
         return cell
     raise InputError(

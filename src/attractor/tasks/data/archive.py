@@ -1,5 +1,7 @@
 """Unpacking of archives from strangers: nothing lands outside the folder, or only by halves."""
 
+import bz2
+import gzip
 import lzma
 import os
 import shutil
@@ -8,16 +10,26 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import IO, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 from attractor.errors import InputError
 from attractor.files import explained
 
 LIMIT = 16 << 30
 """Bytes beyond which an archive is taken for an attempt to fill the disk."""
+
+HEADERS = 64 << 20
+"""Bytes that the headers of a tar archive may take besides."""
+
+COMPRESSED: dict[bytes, Callable[[Path], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+"""How a compressed file starts, and what reads it."""
 
 DAMAGED = (
     EOFError,
@@ -69,7 +81,7 @@ def extract(archive: str | Path, folder: str | Path, *, limit: int = LIMIT) -> P
             inside = Path(waiting) / "inside"
             inside.mkdir()
             try:
-                with members(archive) as entries:
+                with members(archive, limit) as entries:
                     refuse_unsafe(archive, entries, limit)
                     for entry in entries:
                         unpack(entry, inside)
@@ -83,14 +95,82 @@ def extract(archive: str | Path, folder: str | Path, *, limit: int = LIMIT) -> P
 
 
 @contextmanager
-def members(archive: Path) -> Iterator[list[Member]]:
-    """The entries of an archive, which can be opened as long as the context lasts."""
+def members(archive: Path, limit: int) -> Iterator[list[Member]]:
+    """The entries of an archive, which can be opened as long as the context lasts.
+
+    Of a compressed tar no more is unpacked to find them than the limit and room for headers: a
+    few kilobytes can hold more than a disk does.
+    """
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as opened:
             yield [zip_member(opened, info) for info in opened.infolist()]
-    else:
-        with tarfile.open(archive) as opened_tar:
-            yield [tar_member(opened_tar, info) for info in opened_tar]
+        return
+    with unpacked(archive) as file:
+        metered: Any = Metered(file, limit + HEADERS, archive)
+        with tarfile.open(fileobj=metered, mode="r:") as opened_tar:
+            yield [tar_member(opened_tar, info) for info in bounded(archive, opened_tar, limit)]
+
+
+def unpacked(archive: Path) -> IO[bytes]:
+    """A file as it is without compression, known by its first bytes."""
+    with archive.open("rb") as file:
+        start = file.read(6)
+    for mark, opener in COMPRESSED.items():
+        if start.startswith(mark):
+            return opener(archive)
+    return archive.open("rb")
+
+
+class Metered:
+    """A file to read from, but not beyond so many bytes."""
+
+    def __init__(self, file: IO[bytes], most: int, archive: Path) -> None:
+        self.file, self.most, self.archive = file, most, archive
+
+    def read(self, size: int) -> bytes:
+        self._check(self.file.tell() + size)
+        with damage_told():
+            return self.file.read(size)
+
+    def seek(self, place: int) -> int:
+        self._check(place)
+        with damage_told():
+            return self.file.seek(place)
+
+    def tell(self) -> int:
+        return self.file.tell()
+
+    def _check(self, place: int) -> None:
+        if place > self.most:
+            raise too_large(self.archive, self.most - HEADERS, place)
+
+
+@contextmanager
+def damage_told() -> Iterator[None]:
+    """Tell what a decompressor says of a damaged file from troubles with writing."""
+    try:
+        yield
+    except OSError as error:
+        raise tarfile.ReadError(str(error)) from error
+
+
+def bounded(
+    archive: Path, infos: Iterable[tarfile.TarInfo], limit: int
+) -> Iterator[tarfile.TarInfo]:
+    """The entries, until their sizes add up to more than the limit."""
+    size = 0
+    for info in infos:
+        size += info.size
+        if size > limit:
+            raise too_large(archive, limit, size)
+        yield info
+
+
+def too_large(archive: Path, limit: int, size: int) -> InputError:
+    return InputError(
+        f"expected an archive of at most {limit:,} bytes, but {archive} unpacks to {size:,} or "
+        "more. Nothing was unpacked; raise the limit if you trust it."
+    )
 
 
 def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
@@ -131,10 +211,7 @@ def refuse_unsafe(archive: Path, entries: Sequence[Member], limit: int) -> None:
         )
     size = sum(entry.size for entry in entries)
     if size > limit:
-        raise InputError(
-            f"expected an archive of at most {limit:,} bytes, but {archive} unpacks to {size:,}. "
-            "Nothing was unpacked; raise the limit if you trust it."
-        )
+        raise too_large(archive, limit, size)
 
 
 def unpack(entry: Member, inside: Path) -> None:

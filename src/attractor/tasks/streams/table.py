@@ -34,13 +34,15 @@ def task_count(name: str, options: Mapping[str, Any]) -> int | None:
     """How many tasks a stream has, without its data; ``None`` where only they can tell.
 
     Args:
-        name: a key of `STREAMS`.
+        name: a key of `STREAMS`; of another stream nothing is known.
         options: those that are not the stream's defaults; those that it does not take are ignored.
 
     Example:
         >>> task_count("split_images", {"size": 5}), task_count("permuted_images", {"tasks": 3})
         (2, 3)
     """
+    if name not in STREAMS:
+        return None
     known = inspect.signature(STREAMS[name]).parameters
     given = {key: options.get(key, known[key].default) for key in known}
     match name:

@@ -1,0 +1,100 @@
+"""What ``attractor list cells nru`` tells: one entry of a table, from its own docstring."""
+
+import inspect
+import re
+from typing import Any
+
+from attractor.cli.catalogue import first_line, table_of
+from attractor.references import bibtex
+from attractor.tables import lookup
+
+GIVEN = {"generator", "device", "dtype", "root"}
+"""What is not for a configuration to choose."""
+
+SINGULAR = {
+    "cells": "cell",
+    "optimisers": "optimiser",
+    "strategies": "strategy",
+    "streams": "stream",
+    "tasks": "task",
+    "experiments": "experiment",
+}
+
+
+def entry(kind: str, name: str) -> dict[str, Any]:
+    """Key, one line, options with defaults, paper and example of an entry, or of an experiment."""
+    found = lookup(SINGULAR[kind], table_of(kind), name)
+    if kind == "experiments":
+        return _experiment(name)
+    parts = sections(inspect.getdoc(found) or "")
+    told = arguments(parts.get("Args", ""))
+    options = [
+        {"option": one.name, "default": _default(one), "what": told.get(one.name, "")}
+        for one in inspect.signature(found).parameters.values()
+        if one.name not in GIVEN and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+    ]
+    paper = getattr(found, "reference", None)
+    cited = cite(paper) if paper else " ".join(parts.get("References", "").split())
+    return {
+        "key": name,
+        "what": plain(first_line(found)),
+        "options": options,
+        "reference": cited,
+        "example": parts.get("Example", ""),
+    }
+
+
+def _experiment(name: str) -> dict[str, Any]:
+    from attractor.experiments.table import load
+
+    _, config = load(name)
+    what = f"{config.title} ({config.budget} budget, seeds {', '.join(map(str, config.seeds))})"
+    variants = [{"option": f"--only {label!r}"} for label in config.variants()]
+    example = f"attractor run {name}"
+    return {"key": name, "what": what, "options": variants, "reference": "", "example": example}
+
+
+def sections(doc: str) -> dict[str, str]:
+    """The parts of a docstring that have a heading, such as ``Args:``, without their indent.
+
+    Example:
+        >>> sections("One line.\\n\\nArgs:\\n    x: a number.\\n\\nReferences:\\n    None.")
+        {'Args': 'x: a number.', 'References': 'None.'}
+    """
+    found = re.findall(r"^([A-Z]\w+):\n((?:(?: {4}.*)?(?:\n|\Z))+)", doc, flags=re.MULTILINE)
+    return {heading: inspect.cleandoc(f"\n{text}") for heading, text in found}
+
+
+def arguments(text: str) -> dict[str, str]:
+    """By name, what a section on arguments says of each, on one line.
+
+    Example:
+        >>> arguments("x, y: where\\n    it is.\\nsize: how much.")
+        {'x': 'where it is.', 'y': 'where it is.', 'size': 'how much.'}
+    """
+    found = re.findall(r"^(\w+(?:, \w+)*): (.*(?:\n .*)*)", text, flags=re.MULTILINE)
+    return {
+        name: plain(" ".join(what.split())) for names, what in found for name in names.split(", ")
+    }
+
+
+def plain(text: str) -> str:
+    """Text without the marks of mathematics and code around words.
+
+    Example:
+        >>> plain("by ``None`` :math:`k` of `Recurrent`")
+        'by None k of Recurrent'
+    """
+    return re.sub(r"(?::\w+:)?(`{1,2})(.+?)\1", r"\2", text)
+
+
+def cite(paper: str) -> str:
+    """A paper on one line: authors, year, title."""
+    text = bibtex(paper)
+    fields = dict(re.findall(r"^\s*(\w+) = \{(.*)\},?$", text, flags=re.MULTILINE))
+    authors = fields.get("author", "").replace(" and ", "; ")
+    return re.sub(r"[{}]", "", f"{authors} ({fields.get('year')}), {fields.get('title')}")
+
+
+def _default(one: inspect.Parameter) -> str:
+    return "needed" if one.default is one.empty else str(one.default)
