@@ -132,6 +132,6 @@ def build_optimiser(config: TrainConfig, model: nn.Module) -> Optimizer:
         case "adam" | "amsgrad":
             return Adam(parameters, lr=config.lr, amsgrad=config.optimiser == "amsgrad")
         case "rmsprop":
-            return RMSprop(parameters, lr=config.lr, alpha=0.9, momentum=config.momentum)
+            return RMSprop(parameters, lr=config.lr, momentum=config.momentum)
         case "sgd":
             return SGD(parameters, lr=config.lr, momentum=config.momentum)

@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 from torch import Generator, nn
-from torch.optim import SGD, Adam, RMSprop
 
-from attractor.errors import InputError, unknown
+from attractor.errors import unknown
 from attractor.experiments import checkpoint
 from attractor.experiments.build import build_device, build_task, derived_seed
 from attractor.experiments.checkpoint import Checkpoint
@@ -23,7 +22,7 @@ from attractor.meta import Problem
 from attractor.optimisers import OPTIMISERS, Rule
 from attractor.tasks import Task
 
-HAND_MADE: dict[str, Any] = {"adam": Adam, "rmsprop": RMSprop, "sgd": SGD}
+HAND_MADE = [name for name, entry in OPTIMISERS.items() if not entry.learned]
 
 
 def build(config: LearnedRun, data: Path | None) -> Work:
@@ -100,51 +99,25 @@ def _maker(
 
 def hand_made(config: OptimiserConfig, lr: float | None = None) -> Factory:
     """An optimiser of torch with the options of a configuration, or another rate."""
-    kind = HAND_MADE[config.name]
-    options = config.options | ({} if lr is None else {"lr": lr})
-    _check(config.name, kind, options, {"params"})
-    try:
-        kind([torch.zeros(1)], **options)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"expected options that torch's {config.name} can use, but got {options}: {error}. Try "
-            f"{config.name}:lr=0.01."
-        ) from error
-    return partial(kind, **options)
+    return OPTIMISERS[config.name](**config.options | ({} if lr is None else {"lr": lr}))
 
 
 def build_rule(config: OptimiserConfig, size: int, *, generator: Generator) -> Rule:
     """A learned optimiser of a configuration for a network of so many parameters."""
     if config.name not in OPTIMISERS:
-        raise unknown("optimiser", config.name, [*OPTIMISERS, *HAND_MADE])
-    kind = OPTIMISERS[config.name]
+        raise unknown("optimiser", config.name, OPTIMISERS)
+    entry = OPTIMISERS[config.name]
     if config.pretrained is not None:
-        rule: Rule = kind.pretrained(config.pretrained)
+        rule: Rule = entry.kind.pretrained(config.pretrained)
         return rule
-    options = config.options
-    known = inspect.signature(kind).parameters
-    _check(config.name, kind, options, {"generator"})
-    if "size" in known and known["size"].default is inspect.Parameter.empty:
+    options: dict[str, Any] = dict(config.options)
+    if entry.options.get("size") is inspect.Parameter.empty:
         options = {"size": size} | options
-    if "generator" in known:
+    if entry.draws:
         options["generator"] = generator
-    try:
-        made: Rule = kind(**options)
-    except TypeError as error:
-        raise InputError(
-            f"expected options that the optimiser {config.name} takes, but got "
-            f"{config.options}: {error}. See docs/optimisers.md."
-        ) from error
+    made = entry(**options)
+    assert isinstance(made, Rule)
     return made
-
-
-def _check(name: str, kind: Any, options: dict[str, Any], hidden: set[str]) -> None:
-    parameters = inspect.signature(kind).parameters
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        return
-    for option in options:
-        if option not in parameters or option in hidden:
-            raise unknown(f"option of the optimiser {name}", option, {*parameters} - hidden)
 
 
 class LearnedWork(Work):

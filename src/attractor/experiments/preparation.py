@@ -5,11 +5,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import torch
-from torch import Generator
+from torch import Generator, Tensor
 from torch.optim import Optimizer
 
-from attractor.errors import RunError
 from attractor.experiments.checkpoint import Checkpoint
 from attractor.experiments.learned_config import MetaConfig
 from attractor.experiments.learning import Learning
@@ -83,8 +81,8 @@ class MetaTraining(Preparation):
         steps = config.steps if isinstance(config.steps, int) else bounds(config.steps)
         shared: dict[str, Any] = {"unroll": config.unroll, "lr": config.lr, "steps": steps}
         self.trainer: MetaTrainer | PESTrainer
+        shared["objective"] = config.objective
         if config.method == "pes":
-            self.planned = config.updates
             self.trainer = PESTrainer(
                 rule,
                 problems,
@@ -95,45 +93,60 @@ class MetaTraining(Preparation):
                 **shared,
             )
         else:
-            longest = max(bounds(steps))
-            rounds = -(-config.learners // config.together)
-            self.planned = rounds * -(-longest // config.unroll)
             self.trainer = MetaTrainer(
                 rule,
                 problems,
                 learners=config.learners,
                 together=config.together,
                 order=config.order,
-                objective=config.objective,
                 perturb=config.perturb,
                 generator=generator,
                 **shared,
             )
+        self.planned = self.trainer.planned
 
     @property
     def done(self) -> bool:
         return self.trainer.done
 
     def advance(self) -> list[Row]:
-        try:
-            progress = self.trainer.advance()
-        except RunError as error:
-            raise DivergedError(str(error).rstrip("."), "Nothing was tested.") from error
-        found = {"loss": progress.loss, "last": progress.last}
-        # learners that were given up have no loss
-        return [{"split": "meta", **found}] if all(map(math.isfinite, found.values())) else []
+        return self.trainer.advance()
 
     def optimiser(self) -> Factory:
         return self.rule
 
     def save(self) -> Checkpoint:
-        saved = self.trainer.state_dict()
-        random = {"random": torch.get_rng_state()}  # of dropout, which takes no generator
-        return Checkpoint(saved.pop("tensors") | random, saved)
+        tensors: dict[str, Tensor] = {}
+        return Checkpoint(tensors, _without_tensors(self.trainer.state_dict(), tensors))
 
     def restore(self, saved: Checkpoint) -> None:
-        self.trainer.load_state_dict({"tensors": saved.tensors, **saved.values})
-        torch.set_rng_state(saved.tensors["random"])
+        self.trainer.load_state_dict(_with_tensors(saved.values, saved.tensors))
+
+
+def _without_tensors(nested: Any, tensors: dict[str, Tensor], path: str = "") -> Any:
+    """The plain part of a nested state; its tensors go, by their paths, to a dictionary."""
+    match nested:
+        case Tensor():
+            tensors[path] = nested
+            return {"tensor": path}
+        case dict():
+            return {k: _without_tensors(v, tensors, f"{path}/{k}") for k, v in nested.items()}
+        case list():
+            return [_without_tensors(v, tensors, f"{path}/{i}") for i, v in enumerate(nested)]
+        case _:
+            return nested
+
+
+def _with_tensors(plain: Any, tensors: dict[str, Tensor]) -> Any:
+    match plain:
+        case {"tensor": str(path)}:
+            return tensors[path]
+        case dict():
+            return {k: _with_tensors(v, tensors) for k, v in plain.items()}
+        case list():
+            return [_with_tensors(v, tensors) for v in plain]
+        case _:
+            return plain
 
 
 class Tuning(Preparation):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from attractor.errors import DivergedError as DivergedError
 from attractor.experiments.checkpoint import Checkpoint
 
 Row = dict[str, Any]
@@ -13,14 +14,6 @@ Row = dict[str, Any]
 
 class StoppedError(Exception):
     """The user asked to stop; all is saved and goes on when it is started again."""
-
-
-class DivergedError(Exception):
-    """The numbers are no longer finite: what became of which, and what to try."""
-
-    def __init__(self, reason: str, advice: str) -> None:
-        super().__init__(reason)
-        self.reason, self.advice = reason, advice
 
 
 class Work(ABC):

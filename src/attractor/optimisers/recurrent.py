@@ -11,7 +11,7 @@ from attractor.cells import CELLS, Cell, LSTMCell, LSTMState
 from attractor.cells.base import positive
 from attractor.cells.init import uniform_
 from attractor.errors import unknown
-from attractor.optimisers.rule import map_tensors
+from attractor.optimisers.state import map_tensors
 
 
 class CellStack(nn.Module):
