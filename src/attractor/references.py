@@ -40,7 +40,7 @@ def year(reference: str) -> int:
 
 
 def citation(name: str) -> BibTeX:
-    """BibTeX for a cell, a strategy or a task, by its key.
+    """BibTeX for a cell, an optimiser, a strategy or a task, by its key.
 
     Example:
         >>> citation("rnn")
@@ -56,9 +56,10 @@ def citation(name: str) -> BibTeX:
     """
     from attractor.cells import CELLS
     from attractor.continual import STRATEGIES
+    from attractor.optimisers import OPTIMISERS
     from attractor.tasks import TASKS
 
-    table: dict[str, Any] = {**TASKS, **STRATEGIES, **CELLS}
+    table: dict[str, Any] = {**TASKS, **STRATEGIES, **OPTIMISERS, **CELLS}
     if name not in table:
         raise unknown("method", name, table)
     return bibtex(table[name].reference)

@@ -6,10 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from attractor.optimisers import OPTIMISERS, Learned, Rule
-from attractor.optimisers.rule import count
+from attractor.optimisers.view import count
 from contracts.cells import perturb, seeded
 
-NAMES = sorted(OPTIMISERS)
+NAMES = sorted(name for name, entry in OPTIMISERS.items() if entry.learned)
+"""The rules of the table."""
 SIZED = ("global", "m2sgd_global", "meta_sgd")
 """Rules that go on one network only."""
 FREE = sorted(set(NAMES) - set(SIZED))
@@ -36,7 +37,7 @@ def make_rule(name: str, size: int | None = None, *, seed: int = 0, **options: A
         options["size"] = size
     if name not in ("meta_sgd", "anytime"):
         options["generator"] = g
-    rule = perturb(OPTIMISERS[name](**options), g)
+    rule = perturb(OPTIMISERS[name].kind(**options), g)
     for key, value in rule.named_parameters():
         if key.endswith("static"):  # so that some coordinates move and others do not
             value.data.fill_(0.3)

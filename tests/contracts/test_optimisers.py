@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 from attractor.errors import InputError
 from attractor.optimisers import OPTIMISERS
 from attractor.optimisers import blocks as by_blocks
-from attractor.optimisers.rule import count
+from attractor.optimisers.view import count
 from attractor.runs import checkpoint
 from contracts.optimisers import (
     FREE,
@@ -170,7 +170,7 @@ def test_static_rates_of_their_own_follow_their_parameters(name: str) -> None:
     model, other = Net(), Net()
     n = count(model.parameters())
     rule = make_rule(name, size=None)
-    own = OPTIMISERS[name](size=n, hidden_size=4)
+    own = OPTIMISERS[name].kind(size=n, hidden_size=4)
     weights = rule.state_dict()
     key = next(k for k in weights if k.endswith("static"))
     own.load_state_dict(weights | {key: torch.linspace(0, 1, n)})

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-from attractor.optimisers import OPTIMISERS, load_rule, save_rule
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers import OPTIMISERS, Rule, State, View, load_rule, save_rule
 from attractor.references import year
 from contracts.cells import seeded
 from contracts.optimisers import LENGTH, NAMES, SIZED, exact, make_rule
@@ -22,6 +21,8 @@ close = torch.testing.assert_close
 rules = pytest.mark.parametrize("name", NAMES)
 N, K = 11, 3
 """Coordinates and learners in these tests."""
+SCALES = torch.tensor([[0.02], [0.05], [1.0]], dtype=torch.float64)
+"""Learners that start in other places than each other."""
 
 
 def shown(rule: Rule) -> Tensor | None:
@@ -34,6 +35,12 @@ def dtype_of(rule: Rule) -> torch.dtype:
     return next(rule.parameters()).dtype
 
 
+def view(rule: Rule, **options: Any) -> View:
+    """Three tensors, and what the learners were shown."""
+    made = View.of([torch.zeros(2, 3), torch.zeros(()), torch.zeros(4)])
+    return made._replace(**{"context": shown(rule)} | options)
+
+
 def drawn(rule: Rule, seed: int) -> Tensor:
     return torch.randn(K, N, generator=seeded(seed), dtype=dtype_of(rule))
 
@@ -43,13 +50,13 @@ class Descent(nn.Module):
 
     def __init__(self, rule: Rule, steps: int = 3) -> None:
         super().__init__()
-        self.rule, self.context, self.params = rule, shown(rule), drawn(rule, 1)
+        self.rule, self.view, self.params = rule, view(rule), drawn(rule, 1)
         self.gradients = [drawn(rule, 10 + step) for step in range(steps)]
 
     def forward(self) -> tuple[Tensor, State]:
-        params, state = self.params, self.rule.init(self.params)
+        params, state = self.params, self.rule.init(self.params, self.view)
         for grads in self.gradients:
-            added, state = self.rule.update(grads, state, params, context=self.context)
+            added, state = self.rule.update(grads, state, params, self.view)
             params = params + added
         return params, state
 
@@ -69,17 +76,17 @@ def test_saved_and_loaded(name: str, dtype: torch.dtype, tmp_path: Path) -> None
 @rules
 def test_learners_at_once_are_learners_one_by_one(name: str) -> None:
     rule = make_rule(name, N).double()
-    params, grads, context = drawn(rule, 1), drawn(rule, 2), shown(rule)
-    state = rule.init(params)
+    params, grads, seen = SCALES * drawn(rule, 1), drawn(rule, 2), view(rule)
+    state = rule.init(params, seen)
     together, alone = params, list(params)
-    states = [rule.init(params[k : k + 1]) for k in range(K)]
+    states = [rule.init(params[k : k + 1], seen) for k in range(K)]
     for _ in range(3):
-        steps, state = rule.update(grads, state, together, context=context)
+        steps, state = rule.update(grads, state, together, seen)
         together = together + steps
         for k in range(K):
             at = slice(k, k + 1)
-            seen = None if context is None else context[at]
-            own, states[k] = rule.update(grads[at], states[k], alone[k][None], context=seen)
+            mine = view(rule, context=None if seen.context is None else seen.context[at])
+            own, states[k] = rule.update(grads[at], states[k], alone[k][None], mine)
             alone[k] = alone[k] + own[0]
     close(together, torch.stack(alone), atol=1e-12, rtol=0)
 
@@ -103,10 +110,10 @@ def test_second_derivatives_at_zero_gradients_are_finite(name: str) -> None:
     rule = make_rule(name, N)
     params = drawn(rule, 1).requires_grad_()
     grads = (0 * params).requires_grad_()
-    state = rule.init(params)
+    state = rule.init(params, view(rule))
     point = params
     for _ in range(2):
-        steps, state = rule.update(grads, state, point, context=shown(rule))
+        steps, state = rule.update(grads, state, point, view(rule))
         point = point + steps
     inputs = [params, grads, *rule.parameters()]
     first = torch.autograd.grad(point.sin().sum(), inputs, create_graph=True, allow_unused=True)
@@ -119,7 +126,7 @@ def test_second_derivatives_at_zero_gradients_are_finite(name: str) -> None:
 @rules
 def test_update_is_pure(name: str) -> None:
     rule = make_rule(name, N)
-    params, grads, context = drawn(rule, 1), drawn(rule, 2), shown(rule)
+    params, grads, seen = drawn(rule, 1), drawn(rule, 2), view(rule)
     _, state = Descent(rule, steps=1)()
     given = [params, grads, *tree_leaves(state)]
     before = [t.detach().clone() for t in given]
@@ -127,8 +134,8 @@ def test_update_is_pure(name: str) -> None:
     attributes = {m: set(vars(m)) for m in rule.modules()}
     for grad in (True, False):
         with torch.set_grad_enabled(grad):
-            first = rule.update(grads, state, params, context=context)
-            second = rule.update(grads, state, params, context=context)
+            first = rule.update(grads, state, params, seen)
+            second = rule.update(grads, state, params, seen)
         exact(tree_leaves(first), tree_leaves(second))
         exact(given, before)
         exact(list(rule.state_dict().values()), list(weights.values()))
@@ -170,7 +177,7 @@ def test_many_rules_of_one_kind_at_once(name: str, grad: bool) -> None:
 @rules
 def test_state_has_coordinates_where_the_contract_says(name: str) -> None:
     rule = make_rule(name, N)
-    for state in (rule.init(drawn(rule, 1)), Descent(rule)()[1]):
+    for state in (rule.init(drawn(rule, 1), view(rule)), Descent(rule)()[1]):
         assert all(leaf.shape[:2] == (K, N) for leaf in tree_leaves(state.each))
         assert all(leaf.shape[0] == K for leaf in tree_leaves(state.shared))
     leaves, spec = tree_flatten(Descent(rule)()[1])
@@ -181,9 +188,10 @@ def test_state_has_coordinates_where_the_contract_says(name: str) -> None:
 def test_a_fresh_rule_does_what_the_docs_say(name: str) -> None:
     """Moves nothing, is gradient descent at 0.01, or something of its own."""
     context = {"context_size": LENGTH} if name == "mtl2l" else {}
-    rule = OPTIMISERS[name](**({"size": N} if name in SIZED else {}), **context)
+    rule = OPTIMISERS[name].kind(**({"size": N} if name in SIZED else {}), **context)
     params, grads = drawn(rule, 1), drawn(rule, 2)
-    steps, _ = rule.update(grads, rule.init(params), params, context=shown(rule))
+    seen = view(rule)
+    steps, _ = rule.update(grads, rule.init(params, seen), params, seen)
     if name in ("lstm", "ihc_lstm", "mtl2l", "global"):
         assert not steps.any()
     else:
@@ -206,7 +214,7 @@ def test_names_of_saved_weights_are_frozen(name: str) -> None:
 
 @rules
 def test_documented(name: str) -> None:
-    kind = OPTIMISERS[name]
+    kind = OPTIMISERS[name].kind
     assert kind.key == name
     assert 2016 <= year(kind.reference) <= 2026
     for part in DOCUMENTED:

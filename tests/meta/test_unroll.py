@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from attractor.meta import Learners, Problem
-from attractor.meta.unroll import Moment, Objective, first_order, second_order
+from attractor.meta.unroll import Objective, Position, first_order, second_order
 from attractor.models import MLP
 from attractor.optimisers import OPTIMISERS, MetaSGD, Rule
 from attractor.tasks import Digits
+from contracts.optimisers import NAMES
 
 SIZE = 64 * 3 + 3 + 30 + 10
 OPTIONS: dict[str, Any] = {"size": SIZE, "context_size": 64, "hidden_size": 4}
@@ -38,20 +39,20 @@ DOUBLE = Double(order="flat")
 
 def make(key: str) -> Rule:
     torch.manual_seed(0)
-    known = inspect.signature(OPTIMISERS[key]).parameters.values()
+    known = inspect.signature(OPTIMISERS[key].kind).parameters.values()
     needed = {
         p.name for p in known if p.default is p.empty or p.name in ("hidden_size", "context_size")
     }
-    rule: Rule = OPTIMISERS[key](**{k: v for k, v in OPTIONS.items() if k in needed}).double()
+    rule: Rule = OPTIMISERS[key].kind(**{k: v for k, v in OPTIONS.items() if k in needed}).double()
     for name, parameter in rule.named_parameters():  # also those that start at zero
         torch.nn.init.normal_(parameter, mean=0.5 if "static" in name else 0.0, std=0.1)
     return rule
 
 
-def begin(rule: Rule, learners: int = 2) -> tuple[Learners, Moment]:
+def begin(rule: Rule, learners: int = 2) -> tuple[Learners, Position]:
     made = Learners(problem(), learners, generator=torch.Generator().manual_seed(1))
-    state = rule.init(made.start)
-    return made, Moment(made.start, state, made.draw())
+    state = made.first_state(rule, made.start)
+    return made, Position(made.start, state, made.draw())
 
 
 def meta_gradient(engine: Any, rule: Rule, updates: int = 3, **options: Any) -> dict[str, Tensor]:
@@ -68,13 +69,13 @@ def meta_gradient(engine: Any, rule: Rule, updates: int = 3, **options: Any) -> 
 
 
 @pytest.mark.parametrize("objective", ["next", "same"])
-@pytest.mark.parametrize("key", sorted(OPTIMISERS))
+@pytest.mark.parametrize("key", NAMES)
 def test_block_by_block_is_the_gradient_of_one_graph(
     key: str, objective: Objective, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rule = make(key)
     plain = meta_gradient(second_order, rule, objective=objective, detach=True)
-    monkeypatch.setattr("attractor.optimisers.blocks.blocks.__defaults__", (50,))
+    monkeypatch.setattr("attractor.meta.unroll.BLOCK", 50)
     blocked = meta_gradient(first_order, rule, objective=objective)
     assert plain.keys() == blocked.keys()
     for name, gradient in plain.items():
@@ -124,11 +125,11 @@ def test_the_start_is_left_as_it_was_and_the_end_goes_on() -> None:
     learners, start = begin(rule)
     kept = start.params.clone(), [t.clone() for t in torch.utils._pytree.tree_leaves(start.state)]
     first = first_order(rule, learners, start, torch.zeros(2, 1, 1).double())
-    second = first_order(rule, learners, first.moment, torch.zeros(2, 1, 1).double())
+    second = first_order(rule, learners, first.end, torch.zeros(2, 1, 1).double())
     assert torch.equal(start.params, kept[0])
     for now, before in zip(torch.utils._pytree.tree_leaves(start.state), kept[1], strict=True):
         assert torch.equal(now, before)
     learners, start = begin(rule)
     whole = first_order(rule, learners, start, torch.zeros(4, 1, 1).double())
-    torch.testing.assert_close(second.moment.params, whole.moment.params)
+    torch.testing.assert_close(second.end.params, whole.end.params)
     torch.testing.assert_close(torch.cat([first.losses, second.losses]), whole.losses)

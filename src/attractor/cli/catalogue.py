@@ -57,20 +57,21 @@ def _shape(tensor: Any) -> str:
 
 
 def optimisers() -> list[dict[str, Any]]:
-    """Key, class, year and weights of each learned optimiser, and the networks that it goes on."""
+    """Key, class, year and weights of each optimiser, and the networks that it goes on."""
     from attractor.optimisers.rule import needs_size
 
     rows = []
-    for key, rule in table_of("optimisers").items():
-        example = rule(size=LEARNER) if needs_size(rule) else rule()
+    for key, entry in table_of("optimisers").items():
+        sized = entry.learned and needs_size(entry.kind)
+        example: Any = entry(**({"size": LEARNER} if sized else {})) if entry.learned else None
         rows.append(
             {
                 "key": key,
-                "class": rule.__name__,
-                "year": year(rule.reference),
-                "weights": sum(p.numel() for p in example.parameters()),
-                "goes on": "one size" if needs_size(rule) else "any network",
-                "what": first_line(rule),
+                "class": entry.kind.__name__,
+                "year": year(entry.reference),
+                "weights": sum(p.numel() for p in example.parameters()) if entry.learned else 0,
+                "goes on": "one size" if sized else "any network",
+                "what": first_line(entry.kind),
             }
         )
     return rows

@@ -161,6 +161,5 @@ def named(text: str) -> Factory:
         return hand_made(validated(OptimiserConfig, options, text))
     kind, _, which = text.partition("/")
     if kind not in OPTIMISERS or colon:
-        raise unknown("optimiser", text, [*OPTIMISERS, *HAND_MADE])
-    first = next((name for name in shipped() if name.startswith(f"{kind}/")), "/mlp")
-    return load_pretrained(kind, which or first.partition("/")[2])
+        raise unknown("optimiser", text, OPTIMISERS)
+    return load_pretrained(kind, which or None)

@@ -2,21 +2,17 @@
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim import Optimizer
 
 from attractor.errors import InputError
 from attractor.meta.learners import Problem
-from attractor.optimisers import Learned
+from attractor.optimisers import Maker, attach
 from attractor.tasks import Batch, Objective, Task, evaluate
-
-Factory = Callable[[Iterable[nn.Parameter]], Optimizer]
-"""Makes an optimiser for parameters: a rule, or ``partial(torch.optim.SGD, lr=0.1)``."""
 
 
 @dataclass
@@ -43,7 +39,7 @@ class Curve:
 
 
 def compare(
-    optimisers: Mapping[str, Factory],
+    optimisers: Mapping[str, Maker],
     problem: Problem,
     *,
     steps: int,
@@ -89,13 +85,13 @@ def compare(
         generator = torch.Generator().manual_seed(seed)
         network = problem.model(generator)
         batches = generator.get_state()
-        for name, factory in optimisers.items():
+        for name, make in optimisers.items():
             curve = Curve(name, seed)
             generator.set_state(batches)
             _follow(
                 curve,
                 copy.deepcopy(network),
-                factory,
+                make,
                 problem,
                 steps,
                 evaluate_every,
@@ -110,7 +106,7 @@ def compare(
 def _follow(
     curve: Curve,
     network: nn.Module,
-    factory: Factory,
+    make: Maker,
     problem: Problem,
     steps: int,
     every: int | None,
@@ -119,9 +115,7 @@ def _follow(
 ) -> None:
     sampler = problem.task.sampler(problem.batch_size, generator=generator)
     place = next(network.parameters()).device
-    optimiser = factory(network.parameters())
-    if isinstance(optimiser, Learned) and optimiser.rule.needs_context:
-        optimiser.watch(network)
+    optimiser = attach(make, network)
     alive = True
     for step in range(1, steps + 1):
         batch = Batch(*(part.to(place) for part in sampler.draw()))

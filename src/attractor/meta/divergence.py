@@ -1,9 +1,11 @@
 """What a trainer of rules does about learners that diverge."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from torch import Tensor, nn
 
-from attractor.errors import RunError
-from attractor.meta.saving import under
+from attractor.errors import DivergedError
 
 PATIENCE = 5
 """Rounds of learners in a row that may diverge before training gives up."""
@@ -39,7 +41,7 @@ class Patience:
         self.failures, self.ever, self.good = 0, True, self._weights()
 
     def lost(self, where: str, *, last: bool) -> None:
-        """A round diverged, perhaps the last one; raises `RunError` if that is enough."""
+        """A round diverged, perhaps the last one; raises `DivergedError` if that is enough."""
         self.failures += 1
         enough = min(AT_THE_END if last else PATIENCE, self.rounds)
         if self.failures < enough:
@@ -49,24 +51,21 @@ class Patience:
         if self.failures == self.rounds:
             count = f"all {self.what} ({self.rounds})"
         initial = "" if self.ever else ", which are its initial ones"
-        raise RunError(
+        raise DivergedError(
             f"learners diverged in {count}, the last {where}; the rule's last good weights are "
-            f"kept{initial}. {self.advice}"
+            f"kept{initial}",
+            self.advice,
         )
 
-    def tensors(self) -> dict[str, Tensor]:
-        """For a checkpoint: the weights that are kept, by name."""
-        return {f"good.{name}": value.clone() for name, value in self.good.items()}
+    def state_dict(self) -> dict[str, Any]:
+        """All that decides when it ends."""
+        good = {name: value.clone() for name, value in self.good.items()}
+        return {"failures": self.failures, "ever": self.ever, "good": good}
 
-    def numbers(self) -> dict[str, int]:
-        """For a checkpoint: the rest."""
-        return {"failures": self.failures, "ever": int(self.ever)}
-
-    def load(self, numbers: dict[str, int], tensors: dict[str, Tensor]) -> None:
-        """Go on where both were taken, with the rule as it was then."""
-        self.failures, self.ever = numbers.get("failures", 0), bool(numbers.get("ever", True))
-        # checkpoints of older releases have no such weights
-        self.good = under(tensors, "good.") or self._weights()
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        self.failures, self.ever = state["failures"], state["ever"]
+        self.good = {name: value.clone() for name, value in state["good"].items()}
 
     def _weights(self) -> dict[str, Tensor]:
         return {name: value.detach().clone() for name, value in self.rule.named_parameters()}

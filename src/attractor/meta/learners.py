@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from attractor.errors import InputError
-from attractor.optimisers import Rule, State
+from attractor.optimisers import Rule, State, View
 from attractor.optimisers.rule import other_size
 from attractor.tasks import Batch, Task
 
@@ -40,6 +40,7 @@ class Learners:
     Args:
         problem: what they are.
         count: how many.
+        copies: of each: networks that start alike and are shown the same batches.
         generator: draws their weights and their batches.
 
     Parameters that need no gradient are coordinates too, whose gradients are zero and which no
@@ -59,7 +60,9 @@ class Learners:
         torch.Size([3, 1510])
     """
 
-    def __init__(self, problem: Problem, count: int, *, generator: Generator) -> None:
+    def __init__(
+        self, problem: Problem, count: int, *, copies: int = 1, generator: Generator
+    ) -> None:
         networks = [problem.model(generator) for _ in range(count)]
         for module in networks[0].modules():
             if getattr(module, "running_mean", None) is not None:
@@ -67,10 +70,11 @@ class Learners:
                     f"expected networks without running statistics, but {type(module).__name__} "
                     "keeps some. Make it with track_running_stats=False."
                 )
-        stacked, self.buffers = stack_module_state(networks)
-        self.problem = problem
+        stacked, self.buffers = stack_module_state(networks * copies)
+        self.problem, self.copies = problem, copies
         self.network = networks[0]
-        self.shapes = {name: value.shape[1:] for name, value in stacked.items()}
+        self.names = list(stacked)
+        self.view = View.of(value[0] for value in stacked.values())
         self.start = torch.cat([v.detach().flatten(1) for v in stacked.values()], dim=1)
         self.frozen = {name for name, value in stacked.items() if not value.requires_grad}
         if self.frozen == {*stacked}:
@@ -78,7 +82,7 @@ class Learners:
                 "expected networks with a parameter to train, but all of theirs are frozen. Try "
                 "requires_grad_(True) on some."
             )
-        still = [torch.full((s.numel(),), name in self.frozen) for name, s in self.shapes.items()]
+        still = [torch.full((v[0].numel(),), n in self.frozen) for n, v in stacked.items()]
         self.still = torch.cat(still).to(self.start.device) if self.frozen else None
         self.sampler = problem.task.sampler(problem.batch_size, generator=generator)
 
@@ -95,22 +99,21 @@ class Learners:
         size = self.start.shape[1]
         if rule.size not in (None, size):
             raise other_size(rule, size)
-        return rule.init(params)
+        return rule.init(params, self.view)
 
     def draw(self) -> Batch:
         """The next batch of every learner."""
-        drawn = [self.sampler.draw() for _ in range(len(self.start))]
+        drawn = [self.sampler.draw() for _ in range(len(self.start) // self.copies)]
         place = self.start.device
-        return Batch(*(torch.stack(part).to(place) for part in zip(*drawn, strict=True)))
+        return Batch(
+            *(torch.stack(part * self.copies).to(place) for part in zip(*drawn, strict=True))
+        )
 
     def losses(self, params: Tensor, batch: Batch) -> Tensor:
         """The loss of every learner on its batch."""
-        parts = params.split_with_sizes([shape.numel() for shape in self.shapes.values()], dim=1)
-        named = {
-            # in the network's own type, which may be another than the rule's
-            name: part.view(len(params), *shape).to(self.start.dtype)
-            for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
-        }
+        # in the network's own type, which may be another than the rule's
+        tensors = self.view.tensors(params.to(self.start.dtype))
+        named = dict(zip(self.names, tensors, strict=True))
         named |= {name: named[name].detach() for name in self.frozen}
 
         def loss(weights: dict[str, Tensor], buffers: dict[str, Any], x: Tensor, y: Tensor) -> Any:

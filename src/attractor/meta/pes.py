@@ -1,7 +1,7 @@
 """Persistent evolution strategies: meta-gradients without a graph, for horizons of any length."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 import torch
 from torch import Generator, Tensor, nn
@@ -11,43 +11,29 @@ from attractor.errors import InputError
 from attractor.meta.divergence import Patience
 from attractor.meta.learners import Learners, Problem
 from attractor.meta.saving import (
-    learner_tensors,
-    load_learner_tensors,
-    load_rule_tensors,
-    rule_tensors,
-    under,
+    copied,
+    learning,
+    load_learning,
+    load_random,
+    load_trained,
+    trained,
 )
 from attractor.meta.settings import (
+    Row,
     bounds,
+    check_choices,
     check_counts,
     check_generator,
     check_numbers,
+    check_trainable,
     draw_horizon,
+    measured,
     normal,
 )
-from attractor.meta.trainer import Progress
-from attractor.optimisers import Rule, State
-from attractor.tasks import Batch
-
-
-class _Update(nn.Module):
-    """A rule's update as a module's forward pass, so that it can be run with other weights."""
-
-    def __init__(self, rule: Rule) -> None:
-        super().__init__()
-        self.rule = rule
-
-    def forward(
-        self, grads: Tensor, each: Any, shared: Any, params: Tensor, context: Tensor | None
-    ) -> Any:
-        def lead(tree: Any) -> Any:
-            return torch.utils._pytree.tree_map(lambda t: t[None], tree)
-
-        state = State(lead(each), lead(shared))
-        shown = None if context is None else context[None]
-        steps, after = self.rule.update(grads[None], state, params[None], context=shown)
-        drop = after.map(lambda t: t[0])
-        return steps[0], drop.each, drop.shared
+from attractor.meta.unroll import Objective, Position, follow
+from attractor.optimisers import Rule, State, View
+from attractor.optimisers.rule import Update
+from attractor.optimisers.state import map_tensors
 
 
 class PESTrainer:
@@ -75,8 +61,9 @@ class PESTrainer:
         lr: of Adam, which updates the rule.
         clip: bound of a loss, so that one learner that diverges does not decide. If no loss of
             any learner is below it, all are given up and the rule stays as it is; after five such
-            updates in a row, or the last two, or all there are, a `RunError` says so and the rule
-            has the weights again with which learners last fared well.
+            updates in a row, or the last two, or all there are, a `DivergedError` says so and the
+            rule has the weights again with which learners last fared well.
+        objective: an update is judged on the ``"next"`` batch, or on the ``"same"``.
         generator: draws everything that is random.
 
     Example:
@@ -88,8 +75,9 @@ class PESTrainer:
         ...     DMSGD(hidden_size=4), [problem], updates=2, pairs=2, steps=10, unroll=5,
         ...     generator=torch.Generator().manual_seed(0),
         ... )
-        >>> trainer.advance().step
-        5
+        >>> [row] = trainer.advance()
+        >>> trainer.step, sorted(row)
+        (1, ['last', 'loss', 'split'])
 
     Departs from the paper: all pairs start at the beginning of a learner and at different
     horizons if `steps` is a pair, not at random points of it.
@@ -111,12 +99,13 @@ class PESTrainer:
         sigma: float = 0.01,
         lr: float = 1e-3,
         clip: float = 10.0,
+        objective: Objective = "next",
         generator: Generator,
     ) -> None:
         check_counts(
             updates=(updates, None),
             pairs=(pairs, None),
-            unroll=(unroll, None),
+            unroll=(unroll, min(bounds(steps))),
             problems=(len(problems), None),
         )
         check_numbers(lr=lr, sigma=sigma, clip=clip)
@@ -125,78 +114,82 @@ class PESTrainer:
                 f"expected sigma and clip to be above 0, but got {sigma} and {clip}. Leave them "
                 "out for the defaults."
             )
-        bounds(steps)
+        check_choices(objective=(objective, get_args(Objective)))
         check_generator(generator)
+        check_trainable(rule)
         self.rule, self.problems = rule, list(problems)
         self.updates, self.steps, self.unroll = updates, steps, unroll
-        self.sigma, self.clip, self.generator = sigma, clip, generator
+        self.sigma, self.clip, self.objective = sigma, clip, objective
+        self.generator = generator
         self.adam = torch.optim.Adam(rule.parameters(), lr=lr)
         self.patience = Patience(
             rule, updates, "updates", "Try a smaller lr, a smaller sigma, or a larger clip."
         )
-        self.update = 0
+        self.step = 0
         self.started = 0
-        self.particles = [self._fresh() for _ in range(pairs)]
+        self.pairs = [self._fresh() for _ in range(pairs)]
 
     @property
     def done(self) -> bool:
         """Whether all updates are done."""
-        return self.update >= self.updates
+        return self.step >= self.updates
 
-    def advance(self) -> Progress:
-        """One stretch of every pair, and one update of the rule."""
-        weights = dict(self.rule.named_parameters())
+    @property
+    def planned(self) -> int:
+        """Updates of the rule in all."""
+        return self.updates
+
+    def advance(self) -> list[Row]:
+        """One stretch of every pair, and one update of the rule; their mean loss."""
+        weights = trainable(self.rule)
         estimate = {name: torch.zeros_like(value) for name, value in weights.items()}
         losses, alive = [], False
-        for index, particle in enumerate(self.particles):
-            difference, loss, some = particle.stretch(self.rule, self.unroll, self.sigma, self.clip)
-            alive |= some
-            for name, moves in particle.moved.items():
+        for index, pair in enumerate(self.pairs):
+            above, below = pair.stretch(self)
+            losses.append((above + below) / 2)
+            alive |= bool(min(above.min(), below.min()) < self.clip)
+            # shorter stretches, before a horizon, count for less: each update counts alike
+            difference = (above - below).sum() / self.unroll
+            for name, moves in pair.moved.items():
                 estimate[name] += difference / (2 * self.sigma**2) * moves
-            losses.append(loss)
-            if particle.step >= particle.horizon:
-                self.particles[index] = self._fresh()
-        progress = Progress(self.update + 1, self.unroll, sum(losses) / len(losses), losses[-1])
+            if pair.updates >= pair.horizon:
+                self.pairs[index] = self._fresh()
+        self.step += 1
         if alive:
             self.patience.well()
             for name, value in weights.items():
-                value.grad = estimate[name] / len(self.particles)
+                value.grad = estimate[name] / len(self.pairs)
             nn.utils.clip_grad_norm_(self.rule.parameters(), 1.0)
             self.adam.step()
         else:
-            where = f"at update {progress.round}"
-            self.patience.lost(where, last=progress.round == self.updates)
-            self.particles = [self._fresh() for _ in self.particles]
-        self.update += 1
-        return progress
+            self.patience.lost(f"at update {self.step}", last=self.done)
+            self.pairs = [self._fresh() for _ in self.pairs]
+        return measured(
+            torch.stack([one.mean() for one in losses]).mean().item(),
+            torch.stack([one[-1] for one in losses]).mean().item(),
+        )
 
     def state_dict(self) -> dict[str, Any]:
-        """All that decides what comes: tensors by name under ``tensors``, the rest plain values."""
-        tensors = rule_tensors(self.rule, self.adam)
-        tensors["generator"] = self.generator.get_state()
-        for index, pair in enumerate(self.particles):
-            found = learner_tensors(pair.learners, pair.params, pair.state)
-            found |= {f"moved.{name}": value.clone() for name, value in pair.moved.items()}
-            tensors |= {f"pair.{index}.{name}": value for name, value in found.items()}
-        tensors |= self.patience.tensors()
-        numbers = {"update": self.update, "started": self.started, **self.patience.numbers()}
-        pairs = [[pair.problem, pair.horizon, pair.step] for pair in self.particles]
-        return {"tensors": tensors, "numbers": numbers, "pairs": pairs}
+        """All that decides what comes: tensors and plain values, in dictionaries and lists."""
+        return {
+            **trained(self.rule, self.adam, self.generator),
+            "step": self.step,
+            "started": self.started,
+            "patience": self.patience.state_dict(),
+            "pairs": [pair.state_dict() for pair in self.pairs],
+        }
 
-    def load_state_dict(self, saved: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
-        tensors: dict[str, Tensor] = saved["tensors"]
-        load_rule_tensors(self.rule, self.adam, tensors)
-        self.patience.load(saved["numbers"], tensors)
-        self.particles = []
-        for index, (problem, horizon, step) in enumerate(saved["pairs"]):
-            pair = self._pair(problem, horizon)
-            found = under(tensors, f"pair.{index}.")
-            pair.params, pair.state = load_learner_tensors(self.rule, pair.learners, found)
-            pair.moved, pair.step = under(found, "moved.", pair.params.device), step
-            self.particles.append(pair)
-        self.update, self.started = saved["numbers"]["update"], saved["numbers"]["started"]
-        self.generator.set_state(tensors["generator"])
+        load_trained(self.rule, self.adam, state)
+        self.patience.load_state_dict(state["patience"])
+        self.pairs = []
+        for saved in state["pairs"]:
+            pair = self._pair(saved["problem"], saved["horizon"])
+            pair.load_state_dict(saved)
+            self.pairs.append(pair)
+        self.step, self.started = state["step"], state["started"]
+        load_random(self.generator, state)
 
     def _fresh(self) -> "_Pair":
         horizon = draw_horizon(self.steps, self.generator)
@@ -219,54 +212,92 @@ class _Pair:
         horizon: int,
         generator: Generator,
     ) -> None:
-        self.learners = Learners(problems[problem], 1, generator=generator)
-        self.generator, self.problem = generator, problem
-        self.horizon, self.step = horizon, 0
-        self.params = self.learners.first_params(rule).repeat(2, 1)
-        self.state = self.learners.first_state(rule, self.params)
-        self.moved = {name: torch.zeros_like(p) for name, p in rule.named_parameters()}
-        self.learners.buffers = {
-            k: v.repeat(2, *[1] * (v.dim() - 1)) for k, v in self.learners.buffers.items()
-        }
+        self.rule, self.problem, self.horizon = rule, problem, horizon
+        self.updates = 0
+        self.learners = Learners(problems[problem], 1, copies=2, generator=generator)
+        params = self.learners.first_params(rule)
+        state = self.learners.first_state(rule, params)
+        self.position = Position(params, state, self.learners.draw())
+        self.moved = {name: torch.zeros_like(p) for name, p in trainable(rule).items()}
 
     @torch.no_grad()
-    def stretch(
-        self, rule: Rule, unroll: int, sigma: float, clip: float
-    ) -> tuple[float, float, bool]:
-        """Run both for some updates: the difference of their mean losses, and their mean.
-
-        Also whether any loss was below `clip`: if none was, the difference says nothing.
-        """
+    def stretch(self, trainer: PESTrainer) -> tuple[Tensor, Tensor]:
+        """Run both for some updates, as far as their horizon; the bounded losses of each."""
+        rule, clip = self.rule, trainer.clip
         moves = {
-            name: sigma * normal(p.shape, like=p, generator=self.generator)
-            for name, p in rule.named_parameters()
+            name: trainer.sigma * normal(p.shape, like=p, generator=trainer.generator)
+            for name, p in trainable(rule).items()
         }
         both = {
             f"rule.{name}": torch.stack([p + moves[name], p - moves[name]])
-            for name, p in rule.named_parameters()
+            for name, p in trainable(rule).items()
         }
-        module = _Update(rule)
-
-        def update(weights: Any, *inputs: Any) -> Any:
-            return functional_call(module, weights, inputs)
-
-        total, alive = torch.zeros(2, device=self.params.device), False
-        for _ in range(unroll):
-            drawn = self.learners.draw()
-            batch = Batch(*(part.repeat(2, *[1] * (part.dim() - 1)) for part in drawn))
-            _, gradient = self.learners.gradients(self.params, batch)
-            context = batch.x if rule.needs_context else None
-            dims = (0, 0, 0, 0, 0, None if context is None else 0)
-            steps, each, shared = vmap(update, in_dims=dims, randomness="same")(
-                both, gradient, self.state.each, self.state.shared, self.params, context
-            )
-            self.params = self.learners.held(self.params, self.params + steps)
-            self.state = State(each, shared)
-            losses = self.learners.losses(self.params, batch)
-            total += torch.nan_to_num(losses, nan=clip, posinf=clip).clamp(max=clip)
-            alive |= bool((losses < clip).any())
-        self.step += unroll
+        count = min(trainer.unroll, self.horizon - self.updates)
+        self.position, passed = follow(
+            rule,
+            self.learners,
+            self.position,
+            _Opposed(rule, both),
+            self.position.params.new_zeros(count, 1, 1),
+            objective=trainer.objective,
+        )
+        self.updates += count
         for name, move in moves.items():
             self.moved[name] += move
-        mean = total / unroll
-        return float(mean[0] - mean[1]), float(mean.mean()), alive
+        losses = torch.stack([one.losses for one in passed], dim=1)
+        above, below = torch.nan_to_num(losses, nan=clip, posinf=clip).clamp(max=clip)
+        return above, below
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "problem": self.problem,
+            "horizon": self.horizon,
+            "updates": self.updates,
+            "moved": copied(self.moved),
+            "learners": learning(self.learners, self.position),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.position = load_learning(self.rule, self.learners, state["learners"])
+        self.moved = copied(state["moved"], self.position.params.device)
+        self.updates = state["updates"]
+
+
+def trainable(rule: Rule) -> dict[str, nn.Parameter]:
+    """The weights of a rule that are not frozen."""
+    return {name: p for name, p in rule.named_parameters() if p.requires_grad}
+
+
+class _Opposed:
+    """A rule's update of several learners, each under weights of its own."""
+
+    def __init__(self, rule: Rule, weights: dict[str, Tensor]) -> None:
+        self.module, self.weights = _Update(rule), weights
+
+    def __call__(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
+        def update(weights: Any, *inputs: Any) -> Any:
+            return functional_call(self.module, weights, (view, *inputs))
+
+        seen = None if view.context is None else 0
+        moved = vmap(update, in_dims=(0, 0, 0, 0, 0, seen), randomness="same")
+        steps, each, shared = moved(
+            self.weights, grads, state.each, state.shared, params, view.context
+        )
+        return steps, State(each, shared)
+
+
+class _Update(nn.Module):
+    """A rule's update of one learner as a forward pass, so that it can be run with any weights."""
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__()
+        self.rule = rule
+
+    def forward(
+        self, view: View, grads: Tensor, each: Any, shared: Any, params: Tensor, context: Any
+    ) -> Any:
+        state = State(each, shared).map(lambda t: t[None])
+        seen = view._replace(context=None if context is None else context[None])
+        steps, after = self.rule.update(grads[None], state, params[None], seen)
+        each, shared = map_tensors(lambda t: t[0], tuple(after))
+        return steps[0], each, shared

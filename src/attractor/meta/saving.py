@@ -1,65 +1,63 @@
-"""What a trainer of rules is made of, as tensors by name: for checkpoints."""
+"""What a trainer of rules is made of, as nested dictionaries: for checkpoints."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.optim import Adam
-from torch.utils import _pytree as pytree
 
 from attractor.meta.learners import Learners
-from attractor.optimisers import Rule, State
+from attractor.meta.unroll import Position
+from attractor.optimisers import Rule
+from attractor.tasks import Batch
 
 
-def rule_tensors(rule: Rule, adam: Adam) -> dict[str, Tensor]:
-    """A rule's weights, and what Adam remembers of them."""
-    tensors = {f"rule.{name}": value.clone() for name, value in rule.state_dict().items()}
-    for index, entries in adam.state_dict()["state"].items():
-        for name, value in entries.items():
-            tensors[f"adam.{index}.{name}"] = value.clone()
-    return tensors
+def trained(rule: Rule, adam: Adam, generator: Generator) -> dict[str, Any]:
+    """A rule's weights, what Adam remembers of them, and what all that is random comes from."""
+    remembered = adam.state_dict()["state"]
+    return {
+        "rule": copied(rule.state_dict()),
+        "adam": {str(index): copied(entries) for index, entries in remembered.items()},
+        "generator": generator.get_state(),
+        "random": torch.get_rng_state(),  # from which dropout and some cells draw
+    }
 
 
-def load_rule_tensors(rule: Rule, adam: Adam, tensors: dict[str, Tensor]) -> None:
-    """Give both back what `rule_tensors` took."""
-    rule.load_state_dict(under(tensors, "rule."))
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, value in under(tensors, "adam.").items():
-        index, entry = name.split(".", 1)
-        state.setdefault(int(index), {})[entry] = value
+def load_trained(rule: Rule, adam: Adam, saved: Mapping[str, Any]) -> None:
+    """Give both back what `trained` took."""
+    rule.load_state_dict(saved["rule"])
+    state = {int(index): copied(entries) for index, entries in saved["adam"].items()}
     adam.load_state_dict({**adam.state_dict(), "state": state})
 
 
-def learner_tensors(learners: Learners, params: Tensor, state: State) -> dict[str, Tensor]:
+def load_random(generator: Generator, saved: Mapping[str, Any]) -> None:
+    """Go on drawing where `trained` was; the last thing to be loaded."""
+    generator.set_state(saved["generator"])
+    torch.set_rng_state(saved["random"])
+
+
+def learning(learners: Learners, at: Position) -> dict[str, Any]:
     """Where learners are, what the rule remembers of them, and their batches to come."""
-    leaves = {f"state.{i}": leaf for i, leaf in enumerate(pytree.tree_leaves(state))}
-    found = {"params": params} | leaves
-    found |= {f"buffers.{name}": value for name, value in learners.buffers.items()}
-    found |= {f"sampler.{name}": value for name, value in learners.sampler.state_dict().items()}
-    # each in memory of its own, as a file wants them
-    return {name: value.clone() for name, value in found.items()}
-
-
-def load_learner_tensors(
-    rule: Rule, learners: Learners, tensors: dict[str, Tensor]
-) -> tuple[Tensor, State]:
-    """Give learners back what `learner_tensors` took; their parameters and the rule's state."""
-    place = learners.start.device
-    buffers, leaves = under(tensors, "buffers.", place), under(tensors, "state.", place)
-    learners.buffers = {name: buffers[name] for name in learners.buffers}
-    learners.sampler.load_state_dict(under(tensors, "sampler."))
-    params = tensors["params"].to(place, copy=True)
-    spec = pytree.tree_structure(rule.init(params[:, :1]))
-    state: Any = pytree.tree_unflatten([leaves[str(i)] for i in range(len(leaves))], spec)
-    return params, state
-
-
-def under(
-    tensors: dict[str, Tensor], prefix: str, place: torch.device | None = None
-) -> dict[str, Tensor]:
-    """Copies, perhaps elsewhere, of the tensors whose names start with a prefix, without it."""
     return {
-        name.removeprefix(prefix): value.to(place or value.device, copy=True)
-        for name, value in tensors.items()
-        if name.startswith(prefix)
+        "params": at.params.clone(),
+        "state": copied(at.state.named()),
+        "batch": copied({"x": at.batch.x, "y": at.batch.y}),
+        "buffers": copied(learners.buffers),
+        "sampler": copied(learners.sampler.state_dict()),
     }
+
+
+def load_learning(rule: Rule, learners: Learners, saved: Mapping[str, Any]) -> Position:
+    """Give learners back what `learning` took."""
+    place = learners.start.device
+    learners.buffers = copied(saved["buffers"], place)
+    learners.sampler.load_state_dict(copied(saved["sampler"]))
+    params = saved["params"].to(place, copy=True)
+    state = rule.init(params, learners.view).filled(copied(saved["state"], place))
+    return Position(params, state, Batch(**copied(saved["batch"], place)))
+
+
+def copied(tensors: Mapping[str, Tensor], place: torch.device | None = None) -> dict[str, Tensor]:
+    """Copies of tensors, each in memory of its own, perhaps elsewhere."""
+    return {name: t.detach().to(place or t.device, copy=True) for name, t in tensors.items()}

@@ -2,11 +2,29 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from attractor.errors import InputError
+from attractor.optimisers import Rule
+
+Row = dict[str, Any]
+"""One measurement: its split, and the measures by name."""
+
+
+def measured(loss: float, last: float) -> list[Row]:
+    """What an update of a rule came to: the mean loss, and that at the end of the unroll.
+
+    Nothing, if it is not finite.
+
+    Example:
+        >>> measured(2.0, 1.5)
+        [{'split': 'meta', 'loss': 2.0, 'last': 1.5}]
+    """
+    finite = math.isfinite(loss) and math.isfinite(last)
+    return [{"split": "meta", "loss": loss, "last": last}] if finite else []
 
 
 def bounds(steps: int | Sequence[int]) -> tuple[int, int]:
@@ -72,6 +90,25 @@ def check_numbers(**numbers: float) -> None:
                 f"expected {name} to be a finite number of at least 0, but got {value}. Leave it "
                 "out for the default."
             )
+
+
+def check_choices(**choices: tuple[object, Sequence[object]]) -> None:
+    """Refuse what is not among the choices."""
+    for name, (value, known) in choices.items():
+        if value not in known:
+            listed = " or ".join(map(repr, known))
+            raise InputError(
+                f"expected {name} to be {listed}, but got {value!r}. Try {name}={known[0]!r}."
+            )
+
+
+def check_trainable(rule: Rule) -> None:
+    """Refuse a rule of which nothing may change."""
+    if not any(p.requires_grad for p in rule.parameters()):
+        raise InputError(
+            f"expected {type(rule).__name__} to have weights to train, but all of its are frozen. "
+            "Try rule.requires_grad_(True)."
+        )
 
 
 def check_generator(generator: Generator | None) -> Generator:

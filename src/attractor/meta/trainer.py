@@ -1,42 +1,33 @@
 """Meta-training: learner after learner, the rule gets better at training them."""
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Generator, Tensor, nn
 
-from attractor.errors import InputError, unknown
+from attractor.errors import unknown
 from attractor.meta.divergence import Patience
 from attractor.meta.learners import Learners, Problem
-from attractor.meta.saving import (
-    learner_tensors,
-    load_learner_tensors,
-    load_rule_tensors,
-    rule_tensors,
-    under,
-)
+from attractor.meta.saving import learning, load_learning, load_random, load_trained, trained
 from attractor.meta.settings import (
+    Row,
     bounds,
+    check_choices,
     check_counts,
     check_generator,
     check_numbers,
+    check_trainable,
     draw_horizon,
+    measured,
     normal,
 )
-from attractor.meta.unroll import Moment, Objective, Unrolled, first_order, second_order
+from attractor.meta.unroll import Objective, Position, Unrolled, first_order, second_order
 from attractor.optimisers import Rule
-from attractor.tasks import Batch
 
-
-class Progress(NamedTuple):
-    """One update of the rule: of which round of learners, after which step, with which losses."""
-
-    round: int
-    step: int
-    loss: float
-    last: float
+COUNTS = ("step", "round", "updates", "horizon")
+"""Updates of the rule so far; the round, the learners' updates in it, and how many they will be."""
 
 
 class MetaTrainer:
@@ -74,15 +65,15 @@ class MetaTrainer:
         ...     generator=generator,
         ... )
         >>> while not trainer.done:
-        ...     progress = trainer.advance()
-        >>> progress.step
-        4
+        ...     [row] = trainer.advance()
+        >>> trainer.step, sorted(row)
+        (2, ['last', 'loss', 'split'])
 
     Departs from the paper: the last update of each unroll counts, which Algorithm 1 leaves
     without a meta-gradient. Learners whose losses, parameters or meta-gradient are no longer
     finite are given up, and that unroll does not update the rule. After five such rounds in a
-    row, or the last two, or all there are, a `RunError` says so and the rule has the weights again
-    with which a round last went well.
+    row, or the last two, or all there are, a `DivergedError` says so and the rule has the weights
+    again with which a round last went well.
 
     References:
         Andrychowicz et al. (2016), Learning to learn by gradient descent by gradient descent,
@@ -112,20 +103,18 @@ class MetaTrainer:
             problems=(len(problems), None),
         )
         check_numbers(lr=lr, clamp=clamp, perturb=perturb)
-        if order not in (1, 2) or objective not in get_args(Objective):
-            raise InputError(
-                "expected order to be 1 or 2 and objective to be 'next' or 'same', but got "
-                f"{order!r} and {objective!r}. Try order=1, objective='next'."
-            )
+        check_choices(order=(order, (1, 2)), objective=(objective, get_args(Objective)))
         check_generator(generator)
+        check_trainable(rule)
         self.rule, self.problems = rule, list(problems)
         self.count, self.rounds = learners, -(-learners // together)
         self.steps, self.unroll, self.together = steps, unroll, together
         self.clamp, self.order, self.objective = clamp, order, objective
         self.perturb, self.generator = perturb, generator
         self.adam = torch.optim.Adam(rule.parameters(), lr=lr)
-        self.round = 0
         self.step = 0
+        self.round = 0
+        self.updates = 0
         self.horizon = 0
         self.patience = Patience(
             rule,
@@ -134,73 +123,71 @@ class MetaTrainer:
             "Try a smaller lr, a shorter unroll, or another generator seed.",
         )
         self.learners: Learners | None = None
-        self.moment: Moment | None = None
+        self.position: Position | None = None
+
+    @property
+    def planned(self) -> int:
+        """Updates of the rule in all, at most: rounds may be shorter than the longest."""
+        return self.rounds * -(-max(bounds(self.steps)) // self.unroll)
 
     @property
     def done(self) -> bool:
         """Whether all learners have had their updates."""
         return self.round >= self.rounds
 
-    def advance(self) -> Progress:
-        """One unroll, and one update of the rule."""
-        if self.learners is None or self.moment is None:
+    def advance(self) -> list[Row]:
+        """One unroll, and one update of the rule; its losses, unless learners were given up."""
+        if self.learners is None or self.position is None:
             self._start_round()
         assert self.learners is not None
-        assert self.moment is not None
-        count = min(self.unroll, self.horizon - self.step)
+        assert self.position is not None
+        count = min(self.unroll, self.horizon - self.updates)
         engine = first_order if self.order == 1 else second_order
         self.adam.zero_grad()
         done = engine(
-            self.rule, self.learners, self.moment, self._noise(count), objective=self.objective
+            self.rule, self.learners, self.position, self._noise(count), objective=self.objective
         )
-        progress = Progress(
-            self.round + 1,
-            self.step + count,
-            done.losses.mean().item(),
-            done.losses[-1].mean().item(),
-        )
+        self.step += 1
         if not self._finite(done):
-            where = f"at step {progress.step} of round {progress.round}"
-            self.patience.lost(where, last=progress.round == self.rounds)
+            where = f"at step {self.updates + count} of round {self.round + 1}"
+            self.patience.lost(where, last=self.round + 1 == self.rounds)
             self._end_round()
-            return progress
-        self.step += count
-        if self.step >= self.horizon:
+            return []
+        self.updates += count
+        ended = self.updates >= self.horizon
+        if ended:
             self.patience.well()
         nn.utils.clip_grad_value_(self.rule.parameters(), self.clamp)
         self.adam.step()
-        self.moment = done.moment
-        if self.step >= self.horizon:
+        self.position = done.end
+        if ended:
             self._end_round()
-        return progress
+        return measured(done.losses.mean().item(), done.losses[-1].mean().item())
 
     def state_dict(self) -> dict[str, Any]:
-        """All that decides what comes: tensors by name under ``tensors``, the rest plain values."""
-        tensors = rule_tensors(self.rule, self.adam)
-        tensors["generator"] = self.generator.get_state()
-        if self.learners is not None and self.moment is not None:
-            params, state, batch = self.moment
-            tensors |= learner_tensors(self.learners, params, state)
-            tensors |= {"batch.x": batch.x.clone(), "batch.y": batch.y.clone()}
-        tensors |= self.patience.tensors()
-        numbers = {name: getattr(self, name) for name in ("round", "step", "horizon")}
-        return {"tensors": tensors, "numbers": numbers | self.patience.numbers()}
+        """All that decides what comes: tensors and plain values, in dictionaries."""
+        now = None
+        if self.learners is not None and self.position is not None:
+            now = learning(self.learners, self.position)
+        return {
+            **trained(self.rule, self.adam, self.generator),
+            **{name: getattr(self, name) for name in COUNTS},
+            "patience": self.patience.state_dict(),
+            "learners": now,
+        }
 
-    def load_state_dict(self, saved: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
-        tensors: dict[str, Tensor] = saved["tensors"]
-        load_rule_tensors(self.rule, self.adam, tensors)
-        self.patience.load(saved["numbers"], tensors)
-        for name in ("round", "step", "horizon"):
-            setattr(self, name, saved["numbers"][name])
-        self.learners = self.moment = None
-        if "params" in tensors:
-            count = len(tensors["params"])
+        load_trained(self.rule, self.adam, state)
+        self.patience.load_state_dict(state["patience"])
+        for name in COUNTS:
+            setattr(self, name, state[name])
+        self.learners = self.position = None
+        if state["learners"] is not None:
+            count = len(state["learners"]["params"])
             self.learners = Learners(self._problem(), count, generator=self.generator)
-            params, state = load_learner_tensors(self.rule, self.learners, tensors)
-            shown = under(tensors, "batch.", params.device)
-            self.moment = Moment(params, state, Batch(**shown))
-        self.generator.set_state(tensors["generator"])
+            self.position = load_learning(self.rule, self.learners, state["learners"])
+        load_random(self.generator, state)
 
     def _problem(self) -> Problem:
         return self.problems[self.round % len(self.problems)]
@@ -210,26 +197,26 @@ class MetaTrainer:
         self.learners = Learners(self._problem(), count, generator=self.generator)
         params = self.learners.first_params(self.rule)
         state = self.learners.first_state(self.rule, params)
-        self.moment = Moment(params, state, self.learners.draw())
-        self.step = 0
+        self.position = Position(params, state, self.learners.draw())
+        self.updates = 0
         self.horizon = draw_horizon(self.steps, self.generator)
 
     def _end_round(self) -> None:
         self.round += 1
-        self.learners = self.moment = None
+        self.learners = self.position = None
 
     def _noise(self, count: int) -> Tensor:
-        assert self.moment is not None
-        params = self.moment.params
+        assert self.position is not None
+        params = self.position.params
         if not self.perturb:
             return params.new_zeros(count, 1, 1)
-        times = torch.arange(self.step + 1, self.step + count + 1).to(params)
+        times = torch.arange(self.updates + 1, self.updates + count + 1).to(params)
         drawn = normal((count, *params.shape), like=params, generator=self.generator)
         return (self.perturb / times)[:, None, None] * drawn
 
     def _finite(self, done: Unrolled) -> bool:
         slopes = [p.grad for p in self.rule.parameters() if p.grad is not None]
-        tensors = [done.losses, done.moment.params, *slopes]
+        tensors = [done.losses, done.end.params, *slopes]
         return all(bool(t.isfinite().all()) for t in tensors)
 
 
@@ -237,16 +224,16 @@ def train(
     rule: Rule,
     problems: Sequence[Problem],
     *,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_row: Callable[[Row], None] = lambda row: None,
     generator: Generator | None = None,
     **options: Any,
-) -> list[Progress]:
+) -> list[Row]:
     """Meta-train a rule in one call.
 
     Args:
         rule: what is trained, in place.
         problems: what its learners are.
-        on_progress: told of each update of the rule.
+        on_row: told of each update of the rule.
         generator: draws everything that is random; it must be given.
         options: of `MetaTrainer`.
 
@@ -259,8 +246,8 @@ def train(
         >>> history = train(
         ...     MetaSGD(size=310), [problem], learners=2, steps=6, unroll=3, generator=generator
         ... )
-        >>> len(history)
-        4
+        >>> [row["loss"] > 0 for row in history]
+        [True, True, True, True]
     """
     known = {*inspect.signature(MetaTrainer).parameters} - {"rule", "problems"}
     for name in options:
@@ -269,6 +256,7 @@ def train(
     trainer = MetaTrainer(rule, problems, generator=check_generator(generator), **options)
     history = []
     while not trainer.done:
-        history.append(trainer.advance())
-        on_progress(history[-1])
+        for row in trainer.advance():
+            history.append(row)
+            on_row(row)
     return history

@@ -1,25 +1,41 @@
 """The meta-gradient: how the weights of a rule change what its learners lose."""
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from attractor.meta.learners import Learners
-from attractor.optimisers import Rule, State
-from attractor.optimisers.blocks import advance, blocks
+from attractor.optimisers import Rule, State, View
+from attractor.optimisers.blocks import BLOCK, Draws, advance, block_size, blocks
+from attractor.optimisers.rule import Update
 from attractor.tasks import Batch
 
 Objective = Literal["next", "same"]
 """On which batch an update is judged: the next one (Algorithm 1) or that of its gradient."""
 
 
-class Moment(NamedTuple):
+class Position(NamedTuple):
     """Where learners are: parameters, the rule's state, and the batch of the next gradient."""
 
     params: Tensor
     state: State
     batch: Batch
+
+
+class Passed(NamedTuple):
+    """One update of learners: what came before it, and how it was judged.
+
+    Shape:
+        gradient and slope, that of the judging loss, ``(learners, coordinates)``; losses
+        ``(learners,)``.
+    """
+
+    gradient: Tensor
+    view: View
+    slope: Tensor
+    losses: Tensor
 
 
 class Unrolled(NamedTuple):
@@ -29,14 +45,55 @@ class Unrolled(NamedTuple):
         losses ``(updates, learners)``, each after its update.
     """
 
-    moment: Moment
+    end: Position
     losses: Tensor
+
+
+def shown(rule: Rule, learners: Learners, batch: Batch) -> View:
+    """What a rule sees of learners beside their numbers."""
+    return learners.view._replace(context=batch.x if rule.needs_context else None)
+
+
+def follow(
+    rule: Rule,
+    learners: Learners,
+    start: Position,
+    move: Callable[[Tensor, State, Tensor, View], Update],
+    noise: Tensor,
+    *,
+    objective: Objective,
+) -> tuple[Position, list[Passed]]:
+    """Update learners several times without a graph, and judge each update.
+
+    Args:
+        rule: what they are updated by.
+        learners: what it trains.
+        start: where they are.
+        move: the rule's `update`, in whichever way it is to be computed.
+        noise: added to the parameters after each update.
+        objective: on which batch an update is judged.
+    """
+    params, state, batch = start
+    passed = []
+    _, gradient = learners.gradients(params, batch)
+    for disturbance in noise:
+        view = shown(rule, learners, batch)
+        steps, state = move(gradient, state, params, view)
+        params = learners.held(params, params + steps + disturbance)
+        following = learners.draw()
+        losses, after = learners.gradients(params, following)
+        slope = after
+        if objective == "same":
+            losses, slope = learners.gradients(params, batch)
+        passed.append(Passed(gradient, view, slope, losses))
+        gradient, batch = after, following
+    return Position(params, state, batch), passed
 
 
 def first_order(
     rule: Rule,
     learners: Learners,
-    start: Moment,
+    start: Position,
     noise: Tensor,
     *,
     objective: Objective = "next",
@@ -51,6 +108,7 @@ def first_order(
     \theta_\tau`. So the updates are done once without a graph, and done again with one for a
     block of coordinates at a time, whose part of the meta-gradient is that of
     :math:`\sum_\tau \lambda_\tau \cdot \theta_\tau`. Memory is that of the states and of one block.
+    A rule that draws random numbers draws the same ones again.
 
     Args:
         rule: what is trained; its weights' gradients are added to.
@@ -62,43 +120,36 @@ def first_order(
     Shape:
         noise ``(updates, learners, coordinates)``, or ``(updates, 1, 1)`` of zeros for none.
     """
-    params, batch = start.params, start.batch
-    state = start.state.map(torch.clone)
-    gradients, contexts, slopes, losses = [], [], [], []
-    _, gradient = learners.gradients(params, batch)
-    for disturbance in noise:
-        context = batch.x if rule.needs_context else None
-        gradients.append(gradient)
-        contexts.append(context)
-        step = advance(rule, gradient, state, params, context=context)
-        params = learners.held(params, params + step + disturbance)
-        following = learners.draw()
-        loss, gradient = learners.gradients(params, following)
-        if objective == "same":
-            loss, slope = learners.gradients(params, batch)
-        else:
-            slope = gradient
-        slopes.append(slope)
-        losses.append(loss)
-        batch = following
-    for some in blocks(rule, params.shape[1]):
+    draws = Draws()
+
+    def move(grads: Tensor, state: State, params: Tensor, view: View) -> Update:
+        return advance(rule, grads, state, params, view, draws), state
+
+    begin = start._replace(state=start.state.map(torch.clone))
+    end, passed = follow(rule, learners, begin, move, noise, objective=objective)
+    total = start.params.shape[1]
+    # what was drawn for a block is drawn again for the same block
+    pieces = list(blocks(rule, total, block_size(start.state) if draws.any else BLOCK))
+    after = torch.get_rng_state()
+    for number, some in enumerate(pieces):
         part, parts = start.state.at(some), start.params[:, some]
-        total = params.new_zeros(())
-        for gradient, context, slope, disturbance in zip(
-            gradients, contexts, slopes, noise, strict=True
-        ):
-            step, part = rule.update(gradient[:, some], part, parts, context=context, where=some)
-            moved = parts + step + disturbance.expand_as(params)[:, some]
+        weighted = start.params.new_zeros(())
+        for update, (one, disturbance) in enumerate(zip(passed, noise, strict=True)):
+            if draws.any:
+                draws.rewind(update * len(pieces) + number)
+            step, part = rule.update(one.gradient[:, some], part, parts, one.view.at(some))
+            moved = parts + step + disturbance.expand_as(start.params)[:, some]
             parts = learners.held(parts, moved, some)
-            total = total + (slope[:, some] * parts).sum()
-        (total / len(params)).backward()  # type: ignore[no-untyped-call]
-    return Unrolled(Moment(params, state, batch), torch.stack(losses))
+            weighted = weighted + (one.slope[:, some] * parts).sum()
+        (weighted / len(start.params)).backward()  # type: ignore[no-untyped-call]
+    torch.set_rng_state(after)
+    return Unrolled(end, torch.stack([one.losses for one in passed]))
 
 
 def second_order(
     rule: Rule,
     learners: Learners,
-    start: Moment,
+    start: Position,
     noise: Tensor,
     *,
     objective: Objective = "next",
@@ -118,12 +169,8 @@ def second_order(
     point = params.detach().requires_grad_()
     loss, gradient = learners.gradients(point, batch, create_graph=True)
     for disturbance in noise:
-        step, state = rule.update(
-            gradient.detach() if detach else gradient,
-            state,
-            point,
-            context=batch.x if rule.needs_context else None,
-        )
+        constant = gradient.detach() if detach else gradient
+        step, state = rule.update(constant, state, point, shown(rule, learners, batch))
         point = learners.held(point, point + step + disturbance)
         following = learners.draw()
         loss, gradient = learners.gradients(point, following, create_graph=True)
@@ -132,4 +179,4 @@ def second_order(
         losses.append(judged.detach())
         batch = following
     total.backward()  # type: ignore[no-untyped-call]
-    return Unrolled(Moment(point.detach(), state.map(torch.detach), batch), torch.stack(losses))
+    return Unrolled(Position(point.detach(), state.map(torch.detach), batch), torch.stack(losses))

@@ -1,14 +1,33 @@
 """Anytime: a learned rule of fifteen numbers that needs no horizon."""
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View
 
 EPSILON = 1e-7
 FLOOR = 1e-4
+
+
+class Averages(NamedTuple):
+    """Of each coordinate: three averages, D of the equations, and the size of its tensor."""
+
+    m: Tensor
+    n: Tensor
+    v: Tensor
+    apart: Tensor
+    size: Tensor
+
+
+class Clock(NamedTuple):
+    """Updates so far."""
+
+    t: Tensor
 
 
 class Anytime(Rule):
@@ -25,10 +44,9 @@ class Anytime(Rule):
         \theta_{t+1} &= \theta_t - (1 - \beta) q_t - \beta c_t (D_t + q_t), \qquad
         D_{t+1} = (1 - c_t)(D_t + q_t)
 
-    Hats are Adam's corrections for the start at zero. The size :math:`\sigma` is the root mean
-    square of the initial values that come together, a tensor of the network in an optimiser, as a
-    share of 0.1 and between 0.1 and 1: weights of many inputs start small, and want small steps.
-    The last line keeps a fast iterate, which
+    Hats are Adam's corrections for the start at zero. The size :math:`\sigma` of a tensor
+    is the root mean square of its initial values, as a share of 0.1 and between 0.1 and 1: weights
+    of many inputs start small, and want small steps. The last line keeps a fast iterate, which
     moves by :math:`-q_t`, and the average of its places, in which the latest :math:`1/\kappa` of
     all steps count most; :math:`\theta` is at the share :math:`\beta` of the way from the one to
     the other, and :math:`D` is how far they are apart. Such an average takes the noise out of the
@@ -74,22 +92,16 @@ class Anytime(Rule):
         self.log_kappa = nn.Parameter(torch.tensor(math.log(8.0)))
         self.logit_beta = nn.Parameter(torch.logit(torch.tensor(0.8)))
 
-    def init(self, params: Tensor) -> State:
-        size = 10 * params.square().mean(1, keepdim=True).clamp(1e-4, 1e-2).sqrt()
-        each = (*[torch.zeros_like(params)] * 4, size.expand_as(params))
-        return State(each, params.new_zeros(len(params)))
+    def init(self, params: Tensor, view: View) -> State:
+        sizes = [tensor_size(part).expand_as(part) for part in view.split(params)]
+        size = torch.cat([params[:, :0], *sizes], dim=1)
+        zeros = torch.zeros_like(params)
+        averages = Averages(m=zeros, n=zeros, v=zeros, apart=zeros, size=size)
+        return State(averages, Clock(params.new_zeros(len(params))))
 
-    def update(
-        self,
-        grads: Tensor,
-        state: State,
-        params: Tensor,
-        *,
-        context: Tensor | None = None,
-        where: slice = slice(None),
-    ) -> tuple[Tensor, State]:
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         m, n, v, apart, size = state.each
-        t = state.shared[:, None] + 1
+        t = state.shared.t[:, None] + 1
         memory = torch.sigmoid(self.logit_memory)
         forget, whole = 1 - memory, 1 - memory ** t[..., None]
         m = torch.lerp(m, grads, forget[0])
@@ -107,4 +119,9 @@ class Anytime(Rule):
         c = kappa / (t - 1 + kappa)
         ahead = apart + q
         step = (beta - 1) * q - beta * c * ahead
-        return step, State((m, n, v, (1 - c) * ahead, size), t[:, 0])
+        return step, State(Averages(m, n, v, (1 - c) * ahead, size), Clock(t[:, 0]))
+
+
+def tensor_size(values: Tensor) -> Tensor:
+    r"""The size :math:`\sigma` of a tensor's initial values: ``(learners, 1)``."""
+    return 10 * values.square().mean(1, keepdim=True).clamp(1e-4, 1e-2).sqrt()

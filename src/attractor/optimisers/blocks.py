@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import Tensor
-from torch.utils import _pytree as pytree
 
-from attractor.optimisers.rule import Rule, State, map_tensors
+from attractor.optimisers.rule import Rule
+from attractor.optimisers.state import State, map_tensors
+from attractor.optimisers.view import View
 
 BLOCK = 4096
 """Coordinates that a recurrent rule updates at once."""
@@ -23,8 +25,42 @@ def blocks(rule: Rule, total: int, size: int = BLOCK) -> Iterator[slice]:
 
 def block_size(state: State) -> int:
     """How many coordinates to update at once: many of a rule that remembers little of each."""
-    each: int = sum(s.shape[0] * math.prod(s.shape[2:]) for s in pytree.tree_leaves(state.each))
+    leaves = State(state.each).named().values()
+    each: int = sum(s.shape[0] * math.prod(s.shape[2:]) for s in leaves)
     return max(NUMBERS // max(each, 1), 1)
+
+
+class Draws:
+    """Where torch's default generator was before each block of each update.
+
+    With it, a rule that draws random numbers draws the same ones when it is run again.
+
+    Example:
+        >>> draws = Draws()
+        >>> with draws.noted():
+        ...     first = torch.rand(2)
+        >>> draws.rewind(0)
+        >>> draws.any, torch.equal(torch.rand(2), first)
+        (True, True)
+    """
+
+    def __init__(self) -> None:
+        self.states: list[Tensor] = []
+        self.any = False
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note where the generator is, and whether what follows draws from it."""
+        before = torch.get_rng_state()
+        if self.states and torch.equal(before, self.states[-1]):
+            before = self.states[-1]  # most rules draw nothing, and one copy is enough
+        self.states.append(before)
+        yield
+        self.any = self.any or not torch.equal(before, torch.get_rng_state())
+
+    def rewind(self, index: int) -> None:
+        """Put the generator where it was before a block, counted over all updates."""
+        torch.set_rng_state(self.states[index])
 
 
 @torch.no_grad()
@@ -33,9 +69,8 @@ def advance(
     grads: Tensor,
     state: State,
     params: Tensor,
-    *,
-    context: Tensor | None = None,
-    first: int = 0,
+    view: View,
+    draws: Draws | None = None,
 ) -> Tensor:
     """The steps of a rule, block by block; the state is changed in place.
 
@@ -44,23 +79,20 @@ def advance(
         grads: gradients of these coordinates.
         state: theirs.
         params: their values.
-        context: what the learners were shown.
-        first: which of the network's coordinates is the first of these.
+        view: of which tensors they are, and what the learners were shown.
+        draws: is told of each block, if given.
 
     Shape:
         grads, params and the steps ``(learners, coordinates)``.
     """
     steps = torch.empty_like(params)
-    after, seen = state, rule.look(context, state)
+    after, view = state, view._replace(context=rule.look(view.context, state))
     for some in blocks(rule, params.shape[1], block_size(state)):
         before = state.at(some)
-        steps[:, some], after = rule.update(
-            grads[:, some],
-            before,
-            params[:, some],
-            context=seen,
-            where=slice(first + some.start, first + some.stop),
-        )
+        with nullcontext() if draws is None else draws.noted():
+            steps[:, some], after = rule.update(
+                grads[:, some], before, params[:, some], view.at(some)
+            )
         map_tensors(Tensor.copy_, before.each, after.each)
     # every block starts from the same shared state and ends with the same
     map_tensors(Tensor.copy_, state.shared, after.shared)

@@ -9,7 +9,9 @@ from torch import Generator, Tensor
 from attractor.cells.base import positive
 from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import CellStack, silent
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View
 
 
 def rewound(states: Any) -> Any:
@@ -87,18 +89,10 @@ class DecayNetOptimiser(Rule):
         self.head = silent(hidden_size, 1)
         torch.nn.init.constant_(self.head.bias, rate)
 
-    def init(self, params: Tensor) -> State:
+    def init(self, params: Tensor, view: View) -> State:
         return State(self.stack.start(params))
 
-    def update(
-        self,
-        grads: Tensor,
-        state: State,
-        params: Tensor,
-        *,
-        context: Tensor | None = None,
-        where: slice = slice(None),
-    ) -> tuple[Tensor, State]:
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         x = preprocess(grads, self.p)
         each = rewound(state.each)
         for _ in range(self.iterations):

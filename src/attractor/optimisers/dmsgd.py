@@ -6,7 +6,9 @@ from torch import Generator, Tensor, nn
 from attractor.cells.base import positive
 from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import CellStack, head
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View
 
 
 class DMSGD(Rule):
@@ -66,24 +68,16 @@ class DMSGD(Rule):
         self.stack = CellStack("lstm", 2, hidden_size, layers=layers, generator=generator)
         self.head = head(hidden_size, 1, generator, bias=False)
 
-    def init(self, params: Tensor) -> State:
+    def init(self, params: Tensor, view: View) -> State:
         return State(self.stack.start(params))
 
-    def rates(self, grads: Tensor, state: State, where: slice) -> tuple[Tensor, State]:
+    def rates(self, grads: Tensor, state: State, view: View) -> Update:
         """The rates of this step, and the next state."""
         h, each = self.stack(preprocess(grads, self.p), state.each)
-        static = self.static if self.size is None else self.static[where]
+        static = self.static if self.size is None else self.static[view.where]
         dynamic = torch.tanh(self.head(h).squeeze(-1))
         return torch.relu(static + self.gamma * dynamic), State(each)
 
-    def update(
-        self,
-        grads: Tensor,
-        state: State,
-        params: Tensor,
-        *,
-        context: Tensor | None = None,
-        where: slice = slice(None),
-    ) -> tuple[Tensor, State]:
-        rates, state = self.rates(grads, state, where)
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
+        rates, state = self.rates(grads, state, view)
         return -rates * grads, state

@@ -55,9 +55,10 @@ def load_rule(path: str | Path) -> Rule:
     from attractor.optimisers.table import OPTIMISERS
 
     header, tensors = _read(Path(path))
-    if header["kind"] not in OPTIMISERS:
-        raise unknown(f"kind of learned optimiser in {path}", header["kind"], OPTIMISERS)
-    kind = OPTIMISERS[header["kind"]]
+    rules = {name: entry.kind for name, entry in OPTIMISERS.items() if entry.learned}
+    if header["kind"] not in rules:
+        raise unknown(f"kind of learned optimiser in {path}", header["kind"], rules)
+    kind = rules[header["kind"]]
     if header["version"] != str(kind.version):
         raise InputError(
             f"expected version {kind.version} of the rule {kind.key!r} in {path}, but got "
@@ -65,7 +66,10 @@ def load_rule(path: str | Path) -> Rule:
         )
     try:
         rule: Rule = kind(**json.loads(header["options"]))
-        rule.load_state_dict(tensors, assign=True)  # in the type in which they were saved
+        # in the type in which they were saved, and in memory of their own: in that of the file they
+        # may lie askew, and a copy of the rule would then round otherwise
+        own = {name: value.clone() for name, value in tensors.items()}
+        rule.load_state_dict(own, assign=True)
     except (InputError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(
             f"expected the weights of the rule {kind.key!r} in {path}, but they do not fit its "
@@ -101,10 +105,12 @@ def shipped() -> list[str]:
     return sorted(name.removesuffix(".safetensors").replace("--", "/") for name in names)
 
 
-def load_pretrained(kind: str, name: str) -> Rule:
-    """A rule that comes with the package."""
-    if f"{kind}/{name}" not in shipped():
-        own = [one.split("/")[1] for one in shipped() if one.startswith(f"{kind}/")]
+def load_pretrained(kind: str, name: str | None = None) -> Rule:
+    """A rule that comes with the package: the one of that name, or the only one of its kind."""
+    own = [one.split("/")[1] for one in shipped() if one.startswith(f"{kind}/")]
+    if name is None and len(own) == 1:
+        (name,) = own
+    if name not in own:
         if own:
             raise unknown(f"pretrained {kind}", name, own)
         raise InputError(
@@ -112,7 +118,7 @@ def load_pretrained(kind: str, name: str) -> Rule:
             "not: it is made for networks of one size. Make it for yours and meta-train it with "
             "`attractor meta train`."
         )
-    with as_file(shipped_file(kind, name)) as path:
+    with as_file(shipped_file(kind, str(name))) as path:
         return load_rule(path)
 
 

@@ -5,9 +5,12 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import positive
 from attractor.cells.init import uniform_
+from attractor.optimisers.m2sgd import masked
 from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import CellStack
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View
 
 
 class GlobalM2SGD(Rule):
@@ -76,23 +79,13 @@ class GlobalM2SGD(Rule):
             for parameter in layer.parameters():
                 uniform_(parameter, layer.in_features**-0.5, generator)
 
-    def init(self, params: Tensor) -> State:
+    def init(self, params: Tensor, view: View) -> State:
         return State(shared=self.stack.start(params[:, :1]))
 
-    def update(
-        self,
-        grads: Tensor,
-        state: State,
-        params: Tensor,
-        *,
-        context: Tensor | None = None,
-        where: slice = slice(None),
-    ) -> tuple[Tensor, State]:
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         static = torch.relu(self.static).expand_as(grads)
         features = (*preprocess(grads, self.p).unbind(-1), params, grads, static)
         x = self.mix(self.down(torch.stack(features, dim=-2)).mT).mT
         h, shared = self.stack(x, state.shared)
         rates = torch.relu(self.static + torch.tanh(self.up(h[:, 0])))
-        # a step to exactly zero, whatever the rounding of a sum
-        steps = torch.where(rates > self.threshold, -rates * grads, -params)
-        return steps, State(shared=shared)
+        return masked(rates, grads, params, self.threshold), State(shared=shared)

@@ -1,9 +1,13 @@
 """The IHC-LSTM-optimiser."""
 
-from torch import Generator, Tensor
+from typing import Any
+
+from torch import Tensor
 
 from attractor.optimisers.lstm import LSTMOptimiser
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers.rule import Rule, Update, takes_options_of
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View
 
 
 class IHCLSTMOptimiser(Rule):
@@ -14,9 +18,7 @@ class IHCLSTMOptimiser(Rule):
         \theta_{t+1} = \theta_t + 0.1 \, (w^\top h_t + b)
 
     Args:
-        hidden_size: units of each layer.
-        layers: how many.
-        generator: draws the initial weights; ``None`` means torch's default generator.
+        options: those of `LSTMOptimiser`, but for `cell`; what it does not know goes to the cell.
 
     Shape:
         gradients, parameters and steps ``(learners, coordinates)``.
@@ -37,24 +39,13 @@ class IHCLSTMOptimiser(Rule):
     key = "ihc_lstm"
     reference = "kuo2020input"
 
-    def __init__(
-        self, *, hidden_size: int = 20, layers: int = 2, generator: Generator | None = None
-    ) -> None:
+    @takes_options_of(LSTMOptimiser, but="cell")
+    def __init__(self, **options: Any) -> None:
         super().__init__()
-        self.inner = LSTMOptimiser(
-            cell="ihc_lstm", hidden_size=hidden_size, layers=layers, generator=generator
-        )
+        self.inner = LSTMOptimiser(cell="ihc_lstm", **options)
 
-    def init(self, params: Tensor) -> State:
-        return self.inner.init(params)
+    def init(self, params: Tensor, view: View) -> State:
+        return self.inner.init(params, view)
 
-    def update(
-        self,
-        grads: Tensor,
-        state: State,
-        params: Tensor,
-        *,
-        context: Tensor | None = None,
-        where: slice = slice(None),
-    ) -> tuple[Tensor, State]:
-        return self.inner.update(grads, state, params)
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
+        return self.inner.update(grads, state, params, view)

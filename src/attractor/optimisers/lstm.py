@@ -9,7 +9,9 @@ from attractor.cells.base import positive
 from attractor.errors import InputError
 from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import CellStack, silent
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View
 
 
 class LSTMOptimiser(Rule):
@@ -91,18 +93,10 @@ class LSTMOptimiser(Rule):
             if isinstance(one, LSTMCell) and one.bias is not None:
                 nn.init.constant_(one.bias[: one.hidden_size], -1.0)
 
-    def init(self, params: Tensor) -> State:
+    def init(self, params: Tensor, view: View) -> State:
         return State(self.stack.start(params))
 
-    def update(
-        self,
-        grads: Tensor,
-        state: State,
-        params: Tensor,
-        *,
-        context: Tensor | None = None,
-        where: slice = slice(None),
-    ) -> tuple[Tensor, State]:
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         h, each = self.stack(preprocess(grads, self.p), state.each)
         step = h if self.head is None else self.head(h)
         return self.scale * step.squeeze(-1), State(each)

@@ -1,10 +1,14 @@
 """Masked MetaSGD: what learns slowly is removed."""
 
+from typing import Any
+
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 from attractor.optimisers.dmsgd import DMSGD
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers.rule import Rule, Update, takes_options_of
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View
 
 
 class M2SGD(Rule):
@@ -20,13 +24,7 @@ class M2SGD(Rule):
 
     Args:
         threshold: U.
-        size: as for `DMSGD`.
-        hidden_size: units of each layer.
-        layers: how many.
-        rate: :math:`\beta^{sta}` before meta-training.
-        gamma: the weight of the dynamic rates.
-        p: gradients below :math:`e^{-p}` count as small; see `preprocess`.
-        generator: draws the initial weights; ``None`` means torch's default generator.
+        options: those of `DMSGD`.
 
     Shape:
         gradients, parameters and steps ``(learners, coordinates)``.
@@ -49,42 +47,26 @@ class M2SGD(Rule):
     reference = "kuo2020m2sgd"
     prunes = True
 
-    def __init__(
-        self,
-        *,
-        threshold: float = 0.0,
-        size: int | None = None,
-        hidden_size: int = 20,
-        layers: int = 2,
-        rate: float = 0.01,
-        gamma: float = 1.0,
-        p: float = 10.0,
-        generator: Generator | None = None,
-    ) -> None:
+    @takes_options_of(DMSGD)
+    def __init__(self, *, threshold: float = 0.0, **options: Any) -> None:
         super().__init__()
-        self.inner = DMSGD(
-            size=size,
-            hidden_size=hidden_size,
-            layers=layers,
-            rate=rate,
-            gamma=gamma,
-            p=p,
-            generator=generator,
-        )
-        self.size, self.threshold = size, threshold
+        self.inner = DMSGD(**options)
+        self.size, self.threshold = self.inner.size, threshold
 
-    def init(self, params: Tensor) -> State:
-        return self.inner.init(params)
+    def init(self, params: Tensor, view: View) -> State:
+        return self.inner.init(params, view)
 
-    def update(
-        self,
-        grads: Tensor,
-        state: State,
-        params: Tensor,
-        *,
-        context: Tensor | None = None,
-        where: slice = slice(None),
-    ) -> tuple[Tensor, State]:
-        rates, state = self.inner.rates(grads, state, where)
-        # a step to exactly zero, whatever the rounding of a sum
-        return torch.where(rates > self.threshold, -rates * grads, -params), state
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
+        rates, state = self.inner.rates(grads, state, view)
+        return masked(rates, grads, params, self.threshold), state
+
+
+def masked(rates: Tensor, grads: Tensor, params: Tensor, threshold: float) -> Tensor:
+    """The step of a rate above the threshold; of another, the one to zero.
+
+    Example:
+        >>> masked(torch.tensor([0.5, 0.1]), torch.ones(2), torch.full((2,), 3.0), 0.1)
+        tensor([-0.5000, -3.0000])
+    """
+    # exactly to zero, whatever the rounding of a sum
+    return torch.where(rates > threshold, -rates * grads, -params)

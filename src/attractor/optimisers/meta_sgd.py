@@ -4,7 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from attractor.cells.base import positive
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View
 
 
 class MetaSGD(Rule):
@@ -44,13 +46,5 @@ class MetaSGD(Rule):
         self.size = positive(type(self), "size", size)
         self.rates = nn.Parameter(torch.full((size,), rate))
 
-    def update(
-        self,
-        grads: Tensor,
-        state: State,
-        params: Tensor,
-        *,
-        context: Tensor | None = None,
-        where: slice = slice(None),
-    ) -> tuple[Tensor, State]:
-        return -self.rates[where] * grads, state
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
+        return -self.rates[view.where] * grads, state

@@ -1,16 +1,19 @@
 """MTL2L: an LSTM-optimiser that makes its own weights from what its learner is shown."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
 
+from attractor.cells import LSTMState
 from attractor.cells.base import positive
 from attractor.cells.init import weights_
 from attractor.errors import InputError
 from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import head, silent
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View
 
 GATES = 4
 """Forget, input, output, candidate: the order in which weights are stacked."""
@@ -23,6 +26,12 @@ class Sight(NamedTuple):
 
     values: Tensor
     weights: Tensor
+
+
+class Spectrum(NamedTuple):
+    """Singular values, averaged over time."""
+
+    values: Tensor
 
 
 class MTL2L(Rule):
@@ -114,11 +123,11 @@ class MTL2L(Rule):
         shape = (layers, SYNAPSES, 2, GATES, hidden_size, hidden_size)
         self.register_buffer("fixed", factors.reshape(shape))
 
-    def init(self, params: Tensor) -> State:
+    def init(self, params: Tensor, view: View) -> State:
         zeros = self.bias.new_zeros(*params.shape, self.hidden_size)
-        each = tuple((zeros.clone(), zeros.clone()) for _ in range(self.layers))
+        each = tuple(LSTMState(zeros.clone(), zeros.clone()) for _ in range(self.layers))
         values = self.bias.new_zeros(len(params), self.layers * SYNAPSES, self.hidden_size)
-        return State(each, values if self.stable else ())
+        return State(each, Spectrum(values) if self.stable else ())
 
     def singular_values(self, context: Tensor | None, state: State) -> Tensor:
         """One value for each unit, of each synapse of each layer: ``(learners, synapses, units)``.
@@ -128,8 +137,8 @@ class MTL2L(Rule):
         if context is None:
             raise InputError(
                 "MTL2L expects to see what the learner was shown, but got no context. Try "
-                "optimiser.step(context=x), or optimiser.watch(model) once and a training pass of "
-                "the model before each step."
+                "attach(rule, model), which shows it each training pass of the model, or "
+                "optimiser.step(context=x)."
             )
         if context.dim() < 3 or not context.numel():
             raise InputError(
@@ -143,7 +152,7 @@ class MTL2L(Rule):
                 f"{seen.shape[-1]}. Make the rule with context_size={seen.shape[-1]}."
             )
         values = torch.stack([hyper(seen).mean(1) for hyper in self.hyper], dim=1)
-        return 0.9 * state.shared + 0.1 * values if self.stable else values
+        return 0.9 * state.shared.values + 0.1 * values if self.stable else values
 
     def look(self, context: Tensor | None, state: State) -> Sight:
         values = self.singular_values(context, state)
@@ -156,16 +165,9 @@ class MTL2L(Rule):
         # (right diag left^T), so that a row of states is multiplied from the left
         return torch.einsum("lsgij,klsghj->klsgih", right, scaled)
 
-    def update(
-        self,
-        grads: Tensor,
-        state: State,
-        params: Tensor,
-        *,
-        context: Any = None,
-        where: slice = slice(None),
-    ) -> tuple[Tensor, State]:
-        values, weights = context if isinstance(context, Sight) else self.look(context, state)
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
+        seen = view.context
+        values, weights = seen if isinstance(seen, Sight) else self.look(seen, state)
         h = self.lift(preprocess(grads, self.p))
         each = []
         for layer, (before, c) in enumerate(state.each):
@@ -174,6 +176,6 @@ class MTL2L(Rule):
             f, i, o, a = (h[:, None] @ W + before[:, None] @ U + b).unbind(1)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(a)
             h = torch.sigmoid(o) * torch.tanh(c)
-            each.append((h, c))
+            each.append(LSTMState(h, c))
         step = self.scale * self.head(h).squeeze(-1)
-        return step, State(tuple(each), values if self.stable else ())
+        return step, State(tuple(each), Spectrum(values) if self.stable else ())

@@ -10,7 +10,7 @@ from torch import Generator, Tensor, nn
 from attractor.cells import CELLS, Cell, LSTMCell, LSTMState
 from attractor.cells.base import positive
 from attractor.cells.init import uniform_
-from attractor.optimisers.rule import map_tensors
+from attractor.optimisers.state import map_tensors
 from attractor.tables import lookup
 
 

@@ -6,51 +6,20 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-import torch
 from torch import Tensor, nn
 
 from attractor.errors import InputError
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View
 
 if TYPE_CHECKING:
-    from attractor.optimisers.drop_in import Learned
+    from attractor.optimisers.learned import Learned
 
 
-class State(NamedTuple):
-    """What a rule remembers of an optimisation.
-
-    Shape:
-        each tensor of `each` is ``(learners, coordinates, ...)``, each of `shared` is
-        ``(learners, ...)``; both may be nested tuples, or empty.
-    """
-
-    each: Any = ()
-    shared: Any = ()
-
-    def at(self, where: slice) -> State:
-        """The state of some of the coordinates."""
-        return State(map_tensors(lambda s: s[:, where], self.each), self.shared)
-
-    def map(self, function: Callable[..., Tensor], *others: State) -> State:
-        """The state with `function` applied to every tensor, or to those of several states."""
-        return State(*map_tensors(function, tuple(self), *others))
-
-
-def map_tensors(function: Callable[..., Tensor], *trees: Any) -> Any:
-    """Apply `function` to every tensor of nested tuples, or to those of several alike.
-
-    What torch's pytree does, in a quarter of its time, for it is done several times a block.
-
-    Example:
-        >>> map_tensors(torch.add, (torch.ones(1), ()), (torch.ones(1), ()))
-        (tensor([2.]), ())
-    """
-    first = trees[0]
-    if isinstance(first, Tensor):
-        return function(*trees)
-    mapped = [map_tensors(function, *parts) for parts in zip(*trees, strict=True)]
-    return type(first)(*mapped) if hasattr(first, "_fields") else tuple(mapped)
+Update = tuple[Tensor, State]
+"""The steps to add to the parameters, and the next state."""
 
 
 class Rule(nn.Module, ABC):
@@ -95,8 +64,12 @@ class Rule(nn.Module, ABC):
                 _check_number(cls, name, rule.options[name], default)
         return rule
 
-    def init(self, params: Tensor) -> State:
+    def init(self, params: Tensor, view: View) -> State:
         """The state before the first step.
+
+        Args:
+            params: the coordinates' values.
+            view: of which tensors they are.
 
         Shape:
             params ``(learners, coordinates)``.
@@ -111,52 +84,85 @@ class Rule(nn.Module, ABC):
         return context
 
     @abstractmethod
-    def update(
-        self,
-        grads: Tensor,
-        state: State,
-        params: Tensor,
-        *,
-        context: Any = None,
-        where: slice = slice(None),
-    ) -> tuple[Tensor, State]:
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         """The steps to add to the parameters, and the next state.
 
         Args:
             grads: gradients of the learners' losses.
             state: of these coordinates.
             params: the coordinates' values.
-            context: what the learners were shown, if `needs_context`, or what `look` made of it.
-            where: which of the network's coordinates these are, if not all.
+            view: of which tensors they are, and what the learners were shown, if `needs_context`.
 
         Shape:
-            grads, params and the steps ``(learners, coordinates)``; context ``(learners, batch,
-            features)``.
+            grads, params and the steps ``(learners, coordinates)``; the view's context
+            ``(learners, batch, features)``.
         """
 
-    def __call__(self, params: Iterable[Any], *, lr: float = 1.0) -> Learned:
+    def __call__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1.0,
+        *,
+        weight_decay: float = 0.0,
+        maximize: bool = False,
+        **others: Any,
+    ) -> Learned:
         """An optimiser with this rule, for a network's parameters or parameter groups.
 
         Args:
             params: as for any ``torch.optim.Optimizer``.
             lr: multiplies every step; 1 is what the rule was trained with.
+            weight_decay: as in ``torch.optim.Adam``: this share of a parameter is added to its
+                gradient.
+            maximize: go up the gradient.
+            others: of torch's options, such as ``foreach``: refused unless None or False.
         """
-        from attractor.optimisers.drop_in import Learned
+        from attractor.optimisers.learned import Learned
 
-        return Learned(params, self, lr=lr)
+        return Learned(params, self, lr, weight_decay=weight_decay, maximize=maximize, **others)
 
     @classmethod
-    def pretrained(cls, name: str = "mlp") -> Self:
+    def pretrained(cls, name: str | None = None) -> Self:
         """The rule with weights that come with the package.
 
         Args:
-            name: which weights; ``attractor meta card`` lists them.
+            name: which weights, of those that ``attractor meta card`` lists; None if there is but
+                one set.
         """
         from attractor.optimisers.files import load_pretrained
 
         rule = load_pretrained(cls.key, name)
         assert isinstance(rule, cls)
         return rule
+
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def takes_options_of(kind: type[Rule], *, but: str = "") -> Callable[[F], F]:
+    """Give an ``__init__`` the keywords of another rule, which its ``**options`` pass on.
+
+    Args:
+        kind: the other rule.
+        but: an option of it that is decided already.
+
+    Example:
+        >>> from attractor.optimisers import DMSGD, M2SGD
+        >>> {*inspect.signature(M2SGD).parameters} - {*inspect.signature(DMSGD).parameters}
+        {'threshold'}
+    """
+
+    def change(init: F) -> F:
+        own = [
+            p for p in inspect.signature(init).parameters.values() if p.kind is not p.VAR_KEYWORD
+        ]
+        known = {p.name for p in own} | {but}
+        theirs = [p for p in inspect.signature(kind).parameters.values() if p.name not in known]
+        signature = inspect.Signature([*own, *theirs])
+        init.__signature__ = signature  # type: ignore[attr-defined]
+        return init
+
+    return change
 
 
 def _check_number(kind: type[Rule], name: str, value: Any, default: float) -> None:
@@ -189,13 +195,3 @@ def other_size(rule: Rule, given: int) -> InputError:
         f"for, but got {given}. Make one with size={given} and meta-train it, or use a rule that "
         "goes on any network, such as LSTMOptimiser."
     )
-
-
-def count(parameters: Iterable[Tensor]) -> int:
-    """How many coordinates a network has."""
-    return sum(p.numel() for p in parameters)
-
-
-def flatten(tensors: Iterable[Tensor]) -> Tensor:
-    """Parameters of one learner as a row of coordinates ``(1, coordinates)``."""
-    return torch.cat([t.reshape(-1) for t in tensors])[None]

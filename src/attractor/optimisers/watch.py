@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 if TYPE_CHECKING:
-    from attractor.optimisers.drop_in import Learned
+    from attractor.optimisers.learned import Learned
 
 
 class Watch:

@@ -1,32 +1,44 @@
 """A learned rule as a torch.optim.Optimizer."""
 
+import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.utils import _pytree as pytree
 
 from attractor.errors import InputError
 from attractor.optimisers.blocks import advance
-from attractor.optimisers.rule import Rule, State, count, flatten, other_size
+from attractor.optimisers.rule import Rule, other_size
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View, count, flatten
 from attractor.optimisers.watch import Watch
+
+DEFAULTS = {"lr": 1.0, "weight_decay": 0.0, "maximize": False, "momentum": 0.0}
+"""Of a parameter group; the momentum is there for schedulers that cycle one, and does nothing."""
+GIVEN = {"params", "lr", "weight_decay", "maximize", "initial_lr", "name", "param_names"}
+"""What a user's parameter group may say."""
 
 
 class Learned(Optimizer):
     """A learned rule in the place of Adam; what ``rule(model.parameters())`` returns.
 
     It has param groups, closures, schedulers, ``state_dict`` and states for each parameter, like
-    any optimiser of torch. A parameter without a gradient is left alone.
+    any optimiser of torch. A parameter without a gradient is left alone. A rule has a memory of
+    its own, so what a scheduler such as ``OneCycleLR`` does to a momentum is of no effect.
 
     Args:
         params: parameters or parameter groups.
         rule: the learned rule; its weights are used, and not changed.
         lr: multiplies every step; 1 is what the rule was trained with. What a rule that prunes
             sets to zero is zero at any lr.
+        weight_decay: as in ``torch.optim.Adam``: this share of a parameter is added to its
+            gradient.
+        maximize: go up the gradient.
+        others: of torch's options, such as ``foreach``: refused unless None or False.
 
     Example:
         >>> from attractor.optimisers import LSTMOptimiser
@@ -38,11 +50,22 @@ class Learned(Optimizer):
         >>> optimiser.zero_grad()
     """
 
-    def __init__(self, params: Iterable[Any], rule: Rule, *, lr: float = 1.0) -> None:
-        _check_rate(lr)
+    def __init__(
+        self,
+        params: Iterable[Any],
+        rule: Rule,
+        lr: float = 1.0,
+        *,
+        weight_decay: float = 0.0,
+        maximize: bool = False,
+        **others: Any,
+    ) -> None:
+        given = {"lr": lr, "weight_decay": weight_decay, "maximize": maximize}
+        _check_options(others)
+        _check_numbers(given)
         self.rule = rule
         self._seen: Tensor | None = None
-        super().__init__(params, {"lr": lr, "rule": rule.key})
+        super().__init__(params, DEFAULTS | given | {"rule": rule.key})
         if rule.size is not None and self._count() < rule.size:
             raise self._other_size()
 
@@ -50,11 +73,19 @@ class Learned(Optimizer):
         # torch copies and pickles what it knows of
         return super().__getstate__() | {"rule": self.rule, "_seen": None}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:  # those of older releases have less
+            for name, value in DEFAULTS.items():
+                group.setdefault(name, value)
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters, which start with a state of their own."""
+        if isinstance(param_group, Mapping):
+            _check_options(param_group)
         super().add_param_group(param_group)
         try:
-            _check_rate(self.param_groups[-1]["lr"])
+            _check_numbers(self.param_groups[-1])
             for parameter in self.param_groups[-1]["params"]:
                 self._check_parameter(parameter)
             if self.rule.size is not None and self._count() > self.rule.size:
@@ -68,6 +99,7 @@ class Learned(Optimizer):
 
         Each step needs a pass of its own before it, and of several passes sees the last. What is
         returned has a method ``remove``, which ends it; a copy of the model is not watched.
+        `attach` does it for a rule that needs it.
         """
         return Watch(self, model)
 
@@ -91,17 +123,24 @@ class Learned(Optimizer):
         shown = self._seen if context is None else context
         if shown is not None:
             _check_context(shown)
-        pieces = list(self._pieces())
+        pieces = list(self._pieces(None if shown is None else shown[None]))
         weight = next(self.rule.parameters())
-        for _, params in pieces:  # all are checked before any is changed
+        for params, _ in pieces:  # all are checked before any is changed
             _check_gradients(params, weight.dtype)
         for group in self.param_groups:
-            _check_rate(group["lr"])
-        rates = {p: float(group["lr"]) for group in self.param_groups for p in group["params"]}
-        for first, params in pieces:
-            self._update(first, params, rates, None if shown is None else shown[None])
+            _check_numbers(group)
+        groups = {p: group for group in self.param_groups for p in group["params"]}
+        for params, view in pieces:
+            self._update(params, view, groups)
         self._seen = None
         return loss
+
+    def state_dict(self) -> dict[str, Any]:
+        """As any optimiser's, with a fingerprint of the rule's weights in its groups."""
+        saved = super().state_dict()
+        for group in saved["param_groups"]:
+            group["fingerprint"] = fingerprint(self.rule)
+        return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on where an optimiser with the same rule and parameters was."""
@@ -111,47 +150,48 @@ class Learned(Optimizer):
                 f"expected the state of an optimiser with the rule {self.rule.key!r}, but got one "
                 f"of {', '.join(sorted(map(repr, found)))}. Load it with the rule that saved it."
             )
+        groups = [dict(group) for group in state_dict["param_groups"]]
+        prints = {group.pop("fingerprint", None) for group in groups}
+        if not prints <= {None, fingerprint(self.rule)}:  # older releases have none
+            raise InputError(
+                f"expected the state of an optimiser whose rule {self.rule.key!r} has the weights "
+                "of this one, but got one of other weights; nothing was changed. Load the rule "
+                "that was in use, with pretrained() or load_rule, and make the optimiser with it."
+            )
         params = [p for group in self.param_groups for p in group["params"]]
-        ids = [i for group in state_dict["param_groups"] for i in group["params"]]
-        loaded = [state_dict["state"].get(i, {}) for i in ids]
+        ids = [i for group in groups for i in group["params"]]
+        loaded = [self._by_name(state_dict["state"].get(i, {})) for i in ids]
         for parameter, kept in zip(params, loaded, strict=False):  # torch counts them itself
             self._check_state(parameter, kept)
-        super().load_state_dict(state_dict)
+        state = {i: kept for i, kept in zip(ids, loaded, strict=True) if kept}
+        super().load_state_dict({**state_dict, "param_groups": groups, "state": state})
         for parameter, kept in zip(params, loaded, strict=True):
             # torch gives a state its parameter's type, which may be a lower one than the rule's
             for name, value in kept.items():
                 self.state[parameter][name] = value.to(parameter.device, copy=True)
 
-    def _pieces(self) -> Iterator[tuple[int, list[Tensor]]]:
-        """What is updated together, and the number of its first coordinate.
-
-        That is a parameter at a time, or all of them for a whole rule.
-        """
+    def _pieces(self, context: Tensor | None) -> Iterator[tuple[list[Tensor], View]]:
+        """What is updated together: a parameter at a time, or all of them for a whole rule."""
         params = [p for group in self.param_groups for p in group["params"]]
+        view = View.of(params)._replace(context=context)
         if self.rule.whole:
             if any(p.grad is not None for p in params):
-                yield 0, params
+                yield params, view
             return
         first = 0
         for parameter in params:
+            after = first + parameter.numel()
             if parameter.grad is not None:
-                yield first, [parameter]
-            first += parameter.numel()
+                yield [parameter], view.at(slice(first, after))
+            first = after
 
     def _update(
-        self,
-        first: int,
-        params: list[Tensor],
-        rates: dict[Tensor, float],
-        context: Tensor | None,
+        self, params: list[Tensor], view: View, groups: Mapping[Tensor, dict[str, Any]]
     ) -> None:
-        weight = next(iter(self.rule.parameters()))
+        weight = next(self.rule.parameters())
         values = flatten(params).to(weight.dtype)
-        grads = flatten(torch.zeros_like(p) if p.grad is None else p.grad for p in params)
-        state = self._state(params[0], values)
-        steps = advance(
-            self.rule, grads.to(weight.dtype), state, values, context=context, first=first
-        )
+        grads = flatten(_gradient(p, groups[p], weight.dtype) for p in params)
+        steps = advance(self.rule, grads, self._state(params[0], values, view), values, view)
         start = 0
         for parameter in params:
             at = slice(start, start + parameter.numel())
@@ -159,35 +199,34 @@ class Learned(Optimizer):
             if parameter.grad is None:
                 continue
             step = steps[0, at].view_as(parameter)
-            parameter.add_(step.to(parameter.dtype), alpha=rates[parameter])
+            parameter.add_(step.to(parameter.dtype), alpha=float(groups[parameter]["lr"]))
             if self.rule.prunes:
                 parameter.masked_fill_(step == -values[0, at].view_as(parameter), 0)
 
     @cached_property
     def _example(self) -> State:
         """The state of a single coordinate, which has the structure of any."""
-        weight = next(iter(self.rule.parameters()))
-        return self.rule.init(weight.new_zeros(1, 1))
+        one = next(self.rule.parameters()).new_zeros(1, 1)
+        return self.rule.init(one, View.of(one))
 
-    @cached_property
-    def _structure(self) -> pytree.TreeSpec:
-        return pytree.tree_structure(self._example)
-
-    def _state(self, parameter: Tensor, values: Tensor) -> State:
-        """A parameter's state: its tensors are kept by number, so that torch can save them."""
+    def _state(self, parameter: Tensor, values: Tensor, view: View) -> State:
+        """A parameter's state: its tensors are kept by name, so that torch can save them."""
         kept = self.state[parameter]
-        if len(kept) < self._structure.num_leaves:
-            started = self.rule.init(values).map(torch.clone)
-            kept.update({str(i): leaf for i, leaf in enumerate(pytree.tree_leaves(started))})
-        leaves = [kept[str(i)] for i in range(len(kept))]
-        return pytree.tree_unflatten(leaves, self._structure)  # type: ignore[no-any-return]
+        if not kept:
+            kept.update(self.rule.init(values, view).map(torch.clone).named())
+        return self._example.filled(kept)
+
+    def _by_name(self, kept: dict[str, Tensor]) -> dict[str, Tensor]:
+        """A parameter's saved state; older releases numbered its tensors."""
+        names = self._example.named()
+        if len(kept) == len(names) and all(name.isdecimal() for name in kept):
+            return {name: kept[str(i)] for i, name in enumerate(names)}
+        return dict(kept)
 
     def _check_state(self, parameter: Tensor, kept: dict[str, Tensor]) -> None:
-        each = [
-            (1, parameter.numel(), *s.shape[2:]) for s in pytree.tree_leaves(self._example.each)
-        ]
-        shared = [tuple(s.shape) for s in pytree.tree_leaves(self._example.shared)]
-        expected = {str(i): shape for i, shape in enumerate(each + shared)}
+        each, shared = (State(part).named() for part in self._example)
+        expected = {name: (1, parameter.numel(), *s.shape[2:]) for name, s in each.items()}
+        expected |= {name: tuple(s.shape) for name, s in shared.items()}
         found = {name: tuple(value.shape) for name, value in kept.items()}
         if kept and found != expected:
             raise InputError(
@@ -217,11 +256,52 @@ class Learned(Optimizer):
         return other_size(self.rule, self._count())
 
 
-def _check_rate(lr: Any) -> None:
-    if not 0 <= float(lr) < math.inf:
+def fingerprint(rule: Rule) -> str:
+    """A few letters that other weights of a rule would not have.
+
+    Example:
+        >>> from attractor.optimisers import DMSGD
+        >>> fingerprint(DMSGD(rate=0.1)) == fingerprint(DMSGD(rate=0.2))
+        False
+    """
+    digest = hashlib.sha256()
+    for name, value in rule.state_dict().items():
+        numbers = value.detach().cpu().contiguous().flatten().view(torch.uint8)
+        digest.update(name.encode() + numbers.numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _gradient(parameter: Tensor, group: dict[str, Any], dtype: torch.dtype) -> Tensor:
+    """What the rule is told: the gradient to go down, in the rule's type."""
+    if parameter.grad is None:
+        return torch.zeros_like(parameter, dtype=dtype)
+    gradient = parameter.grad.to(dtype)
+    if group["maximize"]:
+        gradient = -gradient
+    decay = float(group["weight_decay"])
+    return gradient.add(parameter.to(dtype), alpha=decay) if decay else gradient
+
+
+def _check_options(given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        if name not in GIVEN and value is not None and value is not False:
+            raise InputError(
+                f"expected options of a learned optimiser (lr, weight_decay, maximize), but got "
+                f"{name}={value!r}. Leave it out: a rule has a memory of its own and one way to "
+                "be computed."
+            )
+
+
+def _check_numbers(group: Mapping[str, Any]) -> None:
+    if not 0 <= float(group["lr"]) < math.inf:
         raise InputError(
-            f"expected lr to be at least 0, but got {float(lr)}. It is a finite number that "
-            "multiplies what the rule says; try lr=1."
+            f"expected lr to be at least 0, but got {float(group['lr'])}. It is a finite number "
+            "that multiplies what the rule says; try lr=1."
+        )
+    if not 0 <= float(group["weight_decay"]) < math.inf:
+        raise InputError(
+            f"expected weight_decay to be a finite number of at least 0, but got "
+            f"{float(group['weight_decay'])}. Try weight_decay=0."
         )
 
 

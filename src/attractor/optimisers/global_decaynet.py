@@ -9,7 +9,9 @@ from attractor.cells.base import positive
 from attractor.optimisers.decaynet import rewound
 from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import CellStack, head, silent
-from attractor.optimisers.rule import Rule, State
+from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View
 
 
 class GlobalOptimiser(Rule):
@@ -76,18 +78,10 @@ class GlobalOptimiser(Rule):
         self.stack.cells[0].norm_c = None  # type: ignore[assignment]
         self.up = silent(hidden_size, size, bias=False)
 
-    def init(self, params: Tensor) -> State:
+    def init(self, params: Tensor, view: View) -> State:
         return State(shared=self.stack.start(params[:, :1]))
 
-    def update(
-        self,
-        grads: Tensor,
-        state: State,
-        params: Tensor,
-        *,
-        context: Tensor | None = None,
-        where: slice = slice(None),
-    ) -> tuple[Tensor, State]:
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         x = self.down(params * preprocess(grads, self.p).prod(-1))[:, None]
         shared = rewound(state.shared)
         for _ in range(self.iterations):
