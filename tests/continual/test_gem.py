@@ -15,13 +15,13 @@ Floats = NDArray[np.float64]
 
 
 def objective(gram: Floats, overlap: Floats, v: Floats) -> float:
-    P = gram + RIDGE * np.eye(len(v))
+    P = gram + RIDGE * np.diag(gram.diagonal())
     return float(0.5 * v @ P @ v + overlap @ v)
 
 
 def by_projected_gradient(gram: Floats, overlap: Floats, margin: float) -> Floats:
     """The same minimum by accelerated descent on the box, in another hand's way."""
-    P = gram + RIDGE * np.eye(len(overlap))
+    P = gram + RIDGE * np.diag(gram.diagonal())
     step = 1 / np.linalg.eigvalsh(P)[-1]
     v = ahead = np.full(len(overlap), margin)
     for count in range(2_000):
@@ -48,8 +48,8 @@ def gradients(draw: st.DrawFn) -> tuple[Floats, Floats]:
 
 
 def by_bounded_least_squares(g: Floats, G: Floats, margin: float) -> Floats:
-    """The same minimum in the space of the parameters: |G'v + g|^2 + ridge |v|^2."""
-    A = np.concatenate([G.T, RIDGE**0.5 * np.eye(len(G))])
+    """The same minimum in the space of the parameters: |G'v + g|^2 + ridge sum |g_u|^2 v_u^2."""
+    A = np.concatenate([G.T, RIDGE**0.5 * np.diag(np.linalg.norm(G, axis=1))])
     b = np.concatenate([-g, np.zeros(len(G))])
     found: Floats = scipy.optimize.lsq_linear(A, b, bounds=(margin, np.inf), method="bvls").x
     return found
@@ -90,9 +90,9 @@ def test_without_a_margin_no_earlier_loss_grows(case: tuple[Floats, Floats]) -> 
 
 
 def test_hand_worked() -> None:
-    # g = (1, -1), one earlier gradient (0, 2): v = 2 / (4 + ridge), so g becomes (1, ~0)
+    # g = (1, -1), one earlier gradient (0, 2): v = 2 / (4 + 4 ridge), so g becomes (1, ~0)
     new = project(torch.tensor([1.0, -1.0]), Rows([torch.tensor([[0.0, 2.0]])]))
-    assert new.tolist() == pytest.approx([1, -1 + 2 * 2 / (4 + RIDGE)], abs=1e-6)
+    assert new.tolist() == pytest.approx([1, -1 + 2 * 2 / (4 + 4 * RIDGE)], abs=1e-6)
     # the margin is a lower bound of v, not something added to it
     new = project(torch.tensor([1.0, -1.0]), Rows([torch.tensor([[0.0, 2.0]])]), margin=3.0)
     assert new.tolist() == pytest.approx([1, -1 + 3 * 2])
