@@ -16,7 +16,9 @@ for task in stream:
     batches = Batches(task, 10, generator=g)
     for _ in range(200):
         optimiser.zero_grad()
-        strategy.loss(model, batches.draw()).backward()
+        batch = batches.draw()
+        strategy.loss(model, batch).backward()
+        strategy.observe(batch)
         strategy.after_backward(model)
         strategy.step(model, optimiser)
     strategy.end_task(model, task)

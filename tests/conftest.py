@@ -5,6 +5,7 @@ import os
 
 import pytest
 import torch
+from hypothesis import settings
 
 # two workers share two cores; more threads than that only get in each other's way
 torch.set_num_threads(1)
@@ -12,6 +13,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # torch's tracers write thousands of records a second for tools of their own
 logging.getLogger("torch.__trace").disabled = True
+
+
+# the same cases every time where nobody is there to look at a new one
+settings.register_profile("ci", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

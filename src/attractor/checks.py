@@ -1,5 +1,6 @@
 """Checks of arguments, so that a slip is named where it is made."""
 
+import math
 from collections.abc import Iterable
 
 from attractor.errors import InputError, unknown
@@ -34,6 +35,23 @@ def flag(name: str, value: object) -> bool:
         raise InputError(
             f"expected {name} to be true or false, but got {value!r}. Try it without quotes."
         )
+    return value
+
+
+def number(name: str, value: object, least: float, most: float = math.inf) -> float:
+    """The value, once it is known to be a number from `least` to `most`.
+
+    Example:
+        >>> number("decay", 0.9, 0, 1)
+        0.9
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(
+            f"expected {name} to be a number, but got {value!r}. Try {name}={least:g}."
+        )
+    if not least <= value <= most:
+        bounds = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+        raise InputError(f"expected {name} to be {bounds}, but got {value}. Try {name}={least:g}.")
     return value
 
 

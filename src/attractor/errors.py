@@ -12,19 +12,6 @@ class RunError(RuntimeError):
     """A run could not go on; the command line exits with 1."""
 
 
-class DivergedError(RunError):
-    """The numbers of a training are no longer finite.
-
-    Args:
-        reason: what became of which, without a full stop.
-        advice: what to try, in a sentence.
-    """
-
-    def __init__(self, reason: str, advice: str) -> None:
-        super().__init__(f"{reason}. {advice}")
-        self.reason, self.advice = reason, advice
-
-
 def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     """The error for a name that is not in a table, with the nearest names in it."""
     names = sorted(known)

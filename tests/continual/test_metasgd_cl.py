@@ -86,6 +86,7 @@ def test_learning_follows_the_equations(past: float | None) -> None:
             some = Samples(some.x.double(), some.y, some.task)
             optimiser.zero_grad()
             strategy.loss(model, some).backward()  # type: ignore[no-untyped-call]
+            strategy.observe(some)
             strategy.step(model, optimiser)
             reference.step(some, kept)
             if seed == 0:

@@ -19,7 +19,7 @@ def filled(strategy: ER) -> ER:
     strategy.start(mlp(), stream, generator=seeded())
     for task in stream[:2]:
         for seed in range(3):
-            strategy.loss(mlp(), batch(task, 10, seed))
+            strategy.observe(batch(task, 10, seed))
     return strategy
 
 
@@ -32,7 +32,8 @@ def seen(strategy: ER, new: Samples) -> Samples:
         return torch.zeros(())
 
     strategy.loss(mlp(), new, note)
-    return shown[0]
+    strategy.observe(new, note)
+    return shown[-1]
 
 
 def test_er_replays_so_many_of_each_earlier_task_with_the_batch() -> None:
@@ -95,7 +96,7 @@ def test_er_does_not_slow_down_with_the_memory() -> None:
     memory = strategy.episodes.memory
     taken = memory.nbytes
     for seed in range(20):
-        strategy.loss(mlp(), batch(digits()[2], 10, seed))
+        strategy.observe(batch(digits()[2], 10, seed))
     assert memory.nbytes == taken
 
 
@@ -152,11 +153,11 @@ def test_agem_keeps_the_newest_of_each_class_and_leaves_the_present_task_out() -
     last: dict[int, list[torch.Tensor]] = {}
     for seed in range(6):
         some = batch(stream[0], 10, seed)
-        strategy.loss(mlp(), some)
+        strategy.observe(some)
         for x, y in zip(some.x, some.y.tolist(), strict=True):
             last.setdefault(y, []).append(x)
     strategy.end_task(mlp(), stream[0])
-    strategy.loss(mlp(), batch(stream[1], 10))
+    strategy.observe(batch(stream[1], 10))
     drawn = strategy._draw()
     assert (drawn.task == 0).all()
     assert len(drawn) == sum(min(2, len(rows)) for rows in last.values())
@@ -168,7 +169,7 @@ def test_agem_gives_the_projected_gradient_and_the_loss_on_the_batch() -> None:
     strategy, stream, model = AGEM(per_class=5, reference_batch=30), digits(2), mlp()
     strategy.start(model, stream, generator=seeded())
     for seed in range(6):
-        strategy.loss(model, batch(stream[0], 10, seed))
+        strategy.observe(batch(stream[0], 10, seed))
     strategy.end_task(model, stream[0])
     projected = 0
     for seed in range(12):
@@ -177,6 +178,7 @@ def test_agem_gives_the_projected_gradient_and_the_loss_on_the_batch() -> None:
         model.zero_grad()
         loss = strategy.loss(model, new)
         loss.backward()  # type: ignore[no-untyped-call]
+        strategy.observe(new)
         strategy.after_backward(model)
         found = Flat(model).gradient()
         strategy.load_state_dict(state)
@@ -203,6 +205,7 @@ def test_joint_learns_from_all_data_of_all_tasks_so_far() -> None:
     rows = set()
     for seed in range(40):
         strategy.loss(mlp(), batch(stream[2], 10, seed), note)
+        strategy.observe(batch(stream[2], 10, seed), note)
         assert shown[-1].task.tolist() == [2] * 10 + [0] * 10 + [1] * 10
         rows |= {x.numpy().tobytes() for x in shown[-1].x[10:20]}
     assert len(rows) > 300  # no memory limits it
@@ -219,7 +222,7 @@ def test_joint_averages_each_task_on_its_own_or_all_together(balanced: bool) -> 
         return cross_entropy(model, samples)
 
     loss = strategy.loss(model, batch(stream[2]), note)
-    plain = Samples(shown[0].x, shown[0].y, shown[0].task)
+    plain = Samples(shown[-1].x, shown[-1].y, shown[-1].task)
     new, *old = (cross_entropy(model, plain[10 * i : 10 * i + 10]) for i in range(3))
     expected = new + sum(old) / 2 if balanced else (new + sum(old)) / 3
     torch.testing.assert_close(loss, expected)

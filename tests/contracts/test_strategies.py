@@ -33,6 +33,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "gem": {"size": 20},
     "hat": {"strength": 0.1},
     "metasgd_cl": {"size": 20, "replay": 5},
+    "online_ewc": {"samples": 50},
 }
 OWN_RATES = {"metasgd_cl"}
 """Strategies that do not use the optimiser."""
@@ -191,7 +192,9 @@ def test_the_hooks_in_ones_own_loop_do_the_same(name: str) -> None:
         batches = Batches(task, 10, generator=data)
         for _ in range(15):
             optimiser.zero_grad()
-            strategy.loss(model, batches.draw()).backward()  # type: ignore[no-untyped-call]
+            batch = batches.draw()
+            strategy.loss(model, batch).backward()  # type: ignore[no-untyped-call]
+            strategy.observe(batch)
             strategy.after_backward(model)
             strategy.step(model, optimiser)
         strategy.end_task(model, task)

@@ -28,5 +28,6 @@ from attractor.continual.strategies.masks import Masked as Masked
 from attractor.continual.strategies.masks import Wire as Wire
 from attractor.continual.strategies.metasgd_cl import MetaSGDCL as MetaSGDCL
 from attractor.continual.strategies.naive import Naive as Naive
+from attractor.continual.strategies.online_ewc import OnlineEWC as OnlineEWC
 from attractor.continual.strategies.stable import Stable as Stable
 from attractor.continual.strategies.table import STRATEGIES as STRATEGIES

@@ -10,6 +10,7 @@ from torch.optim import SGD, Optimizer
 
 from attractor.checks import whole
 from attractor.continual.checking import check
+from attractor.continual.identity import described, identity
 from attractor.continual.result import Moment, Result, accuracies
 from attractor.continual.saving import join, split
 from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
@@ -88,7 +89,8 @@ class Learner:
         )
         check(self.model, stream)
         self._parameters = list(self.model.parameters())
-        self.optimiser = optimiser(self._parameters)
+        self._make = optimiser
+        self.optimiser = _optimiser(optimiser, self._parameters)
         self.task = self.update = 0
         self._batches: Batches | None = None
         self.curve: list[Moment] = []
@@ -118,14 +120,21 @@ class Learner:
             torch.set_rng_state(outside)
 
     def _step(self) -> Tensor:
+        if self.done:
+            raise InputError(
+                f"expected a learner with a task to learn, but all {len(self.stream)} of "
+                f"{self.stream.name!r} are learnt. Ask `learner.done` before each step."
+            )
         task = self.stream[self.task]
         if self._batches is None:
-            self.strategy.start_task(self.model, task, self.optimiser, self.updates)
+            self._start_task(task)
             self._batches, self._until = self._new_batches(task), self.updates
         for parameter in self._parameters:
             parameter.grad = None
-        loss = self.strategy.loss(self.model, self._batches.draw(), self.base)
+        batch = self._batches.draw()
+        loss = self.strategy.loss(self.model, batch, self.base)
         torch.autograd.backward(loss)
+        self.strategy.observe(batch, self.base)
         self.strategy.after_backward(self.model)
         self.strategy.step(self.model, self.optimiser)
         self.update += 1
@@ -137,6 +146,13 @@ class Learner:
             self.matrix[self.task + 1] = accuracies(self.model, self.stream)
             self.task, self.update, self._batches = self.task + 1, 0, None
         return loss.detach()
+
+    def _start_task(self, task: Experience) -> None:
+        """Begin a task; if the strategy gives another model, the optimiser begins anew."""
+        model = self.strategy.start_task(self.model, task, self.optimiser, self.updates)
+        if model is not None and model is not self.model:
+            self.model, self._parameters = model, list(model.parameters())
+            self.optimiser = _optimiser(self._make, self._parameters)
 
     def result(self) -> Result:
         """What it was able to do; the rows of tasks that are still to come are NaN."""
@@ -168,8 +184,9 @@ class Learner:
         for what, ours in self._made().items():
             if theirs.get(what) != ours:
                 raise InputError(
-                    f"expected the state of a learner with the {what} {ours}, but it is of one "
-                    f"with {theirs.get(what)}. Make the learner with the arguments that it had."
+                    f"expected the state of a learner with the {what} {described(ours)}, but it is "
+                    f"of one with {described(theirs.get(what))}. Make the learner with the "
+                    "arguments that it had."
                 )
         before = self.state_dict()
         try:
@@ -186,7 +203,7 @@ class Learner:
         """What a learner must have in common with the one whose state it takes over."""
         return {
             "stream": f"{self.stream.name} ({self.stream.fingerprint()})",
-            "strategy": repr(self.strategy),
+            "strategy": identity(self.strategy),
             "optimiser": type(self.optimiser).__name__,
             "batch_size": self.batch_size,
             "epochs": self.epochs,
@@ -212,6 +229,16 @@ class Learner:
         device = next(self.model.parameters()).device
         elsewhere = device if device != task.train.x.device else None
         return Batches(task, self.batch_size, generator=self._generator, device=elsewhere)
+
+
+def _optimiser(make: MakeOptimiser, parameters: list[nn.Parameter]) -> Optimizer:
+    made: object = make(parameters)
+    if not isinstance(made, Optimizer):
+        raise InputError(
+            "expected a function from parameters to an optimiser, but it gave a "
+            f"{type(made).__name__}. Try partial(torch.optim.SGD, lr=0.01)."
+        )
+    return made
 
 
 def _pack(optimiser: Optimizer) -> dict[str, Any]:

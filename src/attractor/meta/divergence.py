@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attractor.errors import DivergedError
+from attractor.training.process import Diverged
 
 PATIENCE = 5
 """Rounds of learners in a row that may diverge before training gives up."""
@@ -41,7 +41,7 @@ class Patience:
         self.failures, self.ever, self.good = 0, True, self._weights()
 
     def lost(self, where: str, *, last: bool) -> None:
-        """A round diverged, perhaps the last one; raises `DivergedError` if that is enough."""
+        """A round diverged, perhaps the last one; raises `Diverged` if that is enough."""
         self.failures += 1
         enough = min(AT_THE_END if last else PATIENCE, self.rounds)
         if self.failures < enough:
@@ -51,7 +51,7 @@ class Patience:
         if self.failures == self.rounds:
             count = f"all {self.what} ({self.rounds})"
         initial = "" if self.ever else ", which are its initial ones"
-        raise DivergedError(
+        raise Diverged(
             f"learners diverged in {count}, the last {where}; the rule's last good weights are "
             f"kept{initial}",
             self.advice,

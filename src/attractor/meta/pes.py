@@ -61,7 +61,7 @@ class PESTrainer:
         lr: of Adam, which updates the rule.
         clip: bound of a loss, so that one learner that diverges does not decide. If no loss of
             any learner is below it, all are given up and the rule stays as it is; after five such
-            updates in a row, or the last two, or all there are, a `DivergedError` says so and the
+            updates in a row, or the last two, or all there are, a `Diverged` says so and the
             rule has the weights again with which learners last fared well.
         objective: an update is judged on the ``"next"`` batch, or on the ``"same"``.
         generator: draws everything that is random.

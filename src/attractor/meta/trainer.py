@@ -72,7 +72,7 @@ class MetaTrainer:
     Departs from the paper: the last update of each unroll counts, which Algorithm 1 leaves
     without a meta-gradient. Learners whose losses, parameters or meta-gradient are no longer
     finite are given up, and that unroll does not update the rule. After five such rounds in a
-    row, or the last two, or all there are, a `DivergedError` says so and the rule has the weights
+    row, or the last two, or all there are, a `Diverged` says so and the rule has the weights
     again with which a round last went well.
 
     References:

@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol
 
+from attractor.errors import RunError
 from attractor.state import Nested
 
 Row = dict[str, Any]
@@ -66,9 +67,14 @@ class Stopped(Exception):  # noqa: N818 - an answer to the user's wish, not an e
     """The user asked to stop; all is saved and goes on when it is started again."""
 
 
-class Diverged(Exception):  # noqa: N818 - what became of the numbers
-    """The numbers are no longer finite: what became of which, and what to try."""
+class Diverged(RunError):  # noqa: N818 - what became of the numbers
+    """The numbers of a training are no longer finite.
+
+    Args:
+        reason: what became of which, without a full stop.
+        advice: what to try, in a sentence.
+    """
 
     def __init__(self, reason: str, advice: str) -> None:
-        super().__init__(reason)
+        super().__init__(f"{reason}. {advice}")
         self.reason, self.advice = reason, advice

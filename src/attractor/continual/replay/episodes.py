@@ -2,6 +2,7 @@
 
 from typing import Any, Literal, get_args
 
+import torch
 from torch import Generator
 
 from attractor.checks import one_of, whole
@@ -29,10 +30,9 @@ class Episodes:
         generator: draws what is kept and what is replayed.
 
     Example:
-        >>> import torch
         >>> episodes = Episodes("hard", 3, 2, generator=torch.Generator().manual_seed(0))
         >>> x, y = torch.arange(8.0).reshape(4, 2), torch.tensor([0, 1, 0, 1])
-        >>> episodes.add(Samples(x, y, torch.zeros(4, dtype=torch.long)), 0)
+        >>> episodes.add(Samples(x, y, torch.zeros(4, dtype=torch.long)))
         >>> len(episodes.all_of([0])), len(episodes.draw(2, [0]))
         (3, 2)
     """
@@ -54,28 +54,35 @@ class Episodes:
                 )
             self.memory = Reservoir(size, balanced=kind == "classes", generator=generator)
 
-    def add(self, batch: Samples, task: int) -> None:
-        """Remember samples of a task, as far as the memory does."""
+    def add(self, batch: Samples) -> None:
+        """Remember samples, each as one of its own task, as far as the memory does."""
         if isinstance(self.memory, Slots):
-            self.memory.add(rows(batch), task)
+            first, last = (int(end) for end in torch.aminmax(batch.task))
+            self.memory.add(rows(batch), first if first == last else batch.task)
         else:
             self.memory.add(rows(batch), batch.y if batch.y.ndim == 1 else batch.task)
 
-    def draw(self, count: int, tasks: list[int]) -> Samples:
+    def before(self, task: int) -> list[int]:
+        """The earlier tasks of which something is kept."""
+        assert isinstance(self.memory, Slots)
+        return [one for one, size in enumerate(self.memory.sizes(range(task))) if size]
+
+    def draw(self, count: int, tasks: list[int], generator: Generator | None = None) -> Samples:
         """Samples of each task, task by task."""
         assert isinstance(self.memory, Slots)
-        return samples(self.memory.draw(count, tasks, generator=self.generator))
+        return samples(self.memory.draw(count, tasks, generator=generator or self.generator))
 
     def drawn(self, count: int, tasks: list[int]) -> list[int]:
         """How many samples `draw` gives of each task."""
         assert isinstance(self.memory, Slots)
         return self.memory.drawn(count, tasks)
 
-    def draw_any(self, count: int, tasks: list[int]) -> Samples:
+    def draw_any(self, count: int, tasks: list[int], generator: Generator | None = None) -> Samples:
         """Samples of all these tasks together; of a reservoir, of all that it holds."""
+        generator = generator or self.generator
         if isinstance(self.memory, Slots):
-            return samples(self.memory.draw_any(count, tasks, generator=self.generator))
-        return samples(self.memory.draw(count, generator=self.generator))
+            return samples(self.memory.draw_any(count, tasks, generator=generator))
+        return samples(self.memory.draw(count, generator=generator))
 
     def holds(self, tasks: list[int]) -> bool:
         """Whether there is anything to draw."""

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from attractor.checks import whole
 from attractor.continual.replay import Slots
 from attractor.continual.replay.episodes import rows, samples
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, plain
+from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
+from attractor.checks import whole
 from attractor.tasks.streams import Experience, Samples, Stream, joined
 
 PENDING = 64
@@ -62,12 +62,11 @@ class AGEM(Strategy):
         self._finish(0)
         return model
 
-    def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        self._base = plain(base)
+    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+        self._base = base
         self._pending.append(batch)
         if len(self._pending) == PENDING:
             self._remember()
-        return base(model, batch)
 
     def after_backward(self, model: nn.Module) -> None:
         if self.tasks == 0:

@@ -15,7 +15,13 @@ from attractor.tasks import IGNORE
 from attractor.tasks.streams import Experience, Samples, Stream
 
 Loss = Callable[[nn.Module, Samples], Tensor]
-"""From a model and some samples to a number to be made small."""
+r"""From a model and some samples to a number to be made small.
+
+Samples without weights (``batch.weight is None``) give the mean of their losses, samples with
+weights give :math:`\sum_i w_i \ell_i`, where :math:`\ell_i` depends on sample i alone. Strategies
+that average each task's loss on its own say so through the weights. They try first whether a loss
+heeds them; one that does not costs a pass for each task instead of one for all.
+"""
 
 
 def tell(model: nn.Module, inputs: Any, task: Tensor) -> Any:
@@ -42,6 +48,11 @@ def asked(batch: Samples) -> Tensor:
         return batch.y
     steps = torch.arange(batch.y.shape[1], device=batch.y.device)
     return batch.y.masked_fill(steps >= batch.lengths[:, None], IGNORE)
+
+
+def latest(batch: Samples) -> int:
+    """The task that is being learnt: the last in the stream of those in the batch."""
+    return int(batch.task.max())
 
 
 def cross_entropy(model: nn.Module, batch: Samples) -> Tensor:
@@ -76,12 +87,14 @@ class Strategy:
             for batch in ...:
                 optimiser.zero_grad()
                 strategy.loss(model, batch).backward()
+                strategy.observe(batch)
                 strategy.after_backward(model)
                 strategy.step(model, optimiser)
             strategy.end_task(model, task)
 
     A constructor takes settings only; `start` makes the state, so that a strategy can be used
-    again.
+    again. `loss` is pure: it may be asked any number of times, also on batches that are not learnt
+    from. What is remembered of a batch is written by `observe`, once per update.
     """
 
     reference: ClassVar[str]
@@ -100,9 +113,12 @@ class Strategy:
     """Whether it steps at rates of its own, whatever the optimiser's."""
 
     def __repr__(self) -> str:
-        names = inspect.signature(type(self)).parameters
-        options = ", ".join(f"{name}={vars(self).get(name)!r}" for name in names)
+        options = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{type(self).__name__}({options})"
+
+    def settings(self) -> dict[str, Any]:
+        """What it was made with: the attributes named as the arguments of its constructor."""
+        return {name: vars(self).get(name) for name in inspect.signature(type(self)).parameters}
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         """Before the first task: make memories, and wrap the model if need be."""
@@ -110,12 +126,16 @@ class Strategy:
 
     def start_task(
         self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int
-    ) -> None:
-        """Before the first of a task's updates."""
+    ) -> nn.Module | None:
+        """Before the first of a task's updates; another model, if it is to go on with another."""
+        return None
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        """What to make small, given a batch of the task and the loss on samples."""
+        """What to make small, given a batch and the loss on samples; to ask changes nothing."""
         return base(model, batch)
+
+    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+        """Remember a batch, once per update; `base` is the loss that `loss` was given."""
 
     def after_backward(self, model: nn.Module) -> None:
         """Change the gradients."""
@@ -138,23 +158,3 @@ class Strategy:
                 f"expected no state for {type(self).__name__}, but got {', '.join(state)}. "
                 "Resume with the strategy that was saved."
             )
-
-
-class Nested:
-    """The loss of a strategy, as that on which another one builds."""
-
-    def __init__(self, strategy: Strategy, base: Loss) -> None:
-        self.strategy, self.base = strategy, base
-
-    def __call__(self, model: nn.Module, batch: Samples) -> Tensor:
-        return self.strategy.loss(model, batch, self.base)
-
-
-def plain(base: Loss) -> Loss:
-    """The loss on samples alone, below the losses of all strategies.
-
-    For samples other than those of the batch: a strategy's loss counts, remembers and replays.
-    """
-    while isinstance(base, Nested):
-        base = base.base
-    return base

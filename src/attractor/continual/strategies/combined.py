@@ -1,12 +1,13 @@
 """Several strategies as one."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 
-from attractor.continual.strategies.base import Loss, Nested, Strategy, cross_entropy
+from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
 from attractor.errors import InputError
 from attractor.tasks.streams import Experience, Samples, Stream
 
@@ -56,14 +57,20 @@ class Combined(Strategy):
 
     def start_task(
         self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int
-    ) -> None:
+    ) -> nn.Module | None:
+        given = model
         for one in self.strategies:
-            one.start_task(model, task, optimiser, updates)
+            model = one.start_task(model, task, optimiser, updates) or model
+        return None if model is given else model
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
         for one in self._inside_out:
-            base = Nested(one, base)
+            base = partial(one.loss, base=base)
         return base(model, batch)
+
+    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+        for one in self.strategies:
+            one.observe(batch, base)
 
     def after_backward(self, model: nn.Module) -> None:
         for one in self.strategies:

@@ -1,15 +1,15 @@
 """Experience replay."""
 
+from functools import partial
 from typing import Any, get_args
 
-import torch
 from torch import Generator, Tensor, nn
 
-from attractor.checks import whole
-from attractor.continual.gradients import weighted
+from attractor.continual.replay.ahead import Ahead
 from attractor.continual.replay.episodes import Episodes, Kind, OfTasks
-from attractor.continual.rows import shares
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
+from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, latest
+from attractor.continual.weighting import Balanced
+from attractor.checks import whole
 from attractor.tasks.streams import Samples, Stream, joined
 
 
@@ -66,28 +66,38 @@ class ER(Strategy):
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self.episodes = Episodes(self.memory, self.size, len(stream), generator=generator)
+        self._ahead: Ahead[Samples | None] = Ahead(generator)
+        self._mean = Balanced()
         return model
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        task = int(batch.task[0])
-        past = list(range(task))
-        old = self._draw(past) if self.episodes.holds(past) else None
-        self.episodes.add(batch, task)
+        task = latest(batch)
+        old = self._ahead.look(task, partial(self._draw, task))
         if old is None:
             return base(model, batch)
-        both = joined([batch, old])
-        if self.balanced:
-            sizes = self.episodes.drawn(self.replay, past) if self.each else [len(old)]
-            of_old = shares(sizes) / len(sizes)
-            both = weighted(both, torch.cat([shares([len(batch)]), of_old]))
-        return base(model, both)
+        if not self.balanced:
+            return base(model, joined([batch, old]))
+        sizes = [len(old)]
+        if self.each:
+            sizes = self.episodes.drawn(self.replay, self.episodes.before(task))
+        return self._mean(model, batch, old, sizes, base)
 
-    def _draw(self, past: list[int]) -> Samples:
+    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+        task = latest(batch)
+        self._ahead.take(task, partial(self._draw, task))
+        self.episodes.add(batch)
+
+    def _draw(self, task: int, generator: Generator) -> Samples | None:
+        """What is replayed next in a task."""
+        past = list(range(task))
+        if not self.episodes.holds(past):
+            return None
         draw = self.episodes.draw if self.each else self.episodes.draw_any
-        return draw(self.replay, past)
+        return draw(self.replay, past, generator)
 
     def state_dict(self) -> dict[str, Any]:
         return self.episodes.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.episodes.load_state_dict(state)
+        self._ahead.forget()

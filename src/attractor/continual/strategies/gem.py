@@ -7,18 +7,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
-from attractor.checks import one_of
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.replay.episodes import Episodes, OfTasks
 from attractor.continual.rows import Rows
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, plain
+from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, latest
+from attractor.checks import number, one_of, whole
 from attractor.tasks.streams import Samples, Stream
 
-RIDGE = 1e-3
-"""Added to the diagonal, so that there is one solution whatever the gradients are."""
-
-ROUNDING = 1e-7
-"""The least eigenvalue, relative to the largest entry: gradients are in single precision."""
+RIDGE = 1e-5
+"""By which the squared length of each gradient is raised, so that there is one solution."""
 
 
 class GEM(Strategy):
@@ -34,6 +31,10 @@ class GEM(Strategy):
         \tilde g = g + G^\top v, \qquad
         v = \arg\min_{v \ge \gamma} \tfrac12 v^\top G G^\top v + g^\top G^\top v
 
+    Whatever the lengths of the gradients, without a margin
+    :math:`\langle \tilde g, g_u \rangle \ge -0.0032\, \|g\| \|g_u\|` at worst, where tasks
+    contradict one another, and nearly always no less than zero.
+
     Args:
         size: samples kept of each task; all of them give :math:`g_u`, at every update.
         margin: :math:`\gamma`, which pushes the update towards the earlier tasks.
@@ -44,18 +45,19 @@ class GEM(Strategy):
         256
 
     Departs from the paper: the first samples of a task are kept, as the thesis has it, instead of
-    the last.
+    the last. Its code adds 0.001 to the diagonal of :math:`G G^\top`, which outweighs gradients
+    that are shorter than 0.03; here each entry of the diagonal is raised by 0.00001 of itself.
 
     References:
         Lopez-Paz and Ranzato (2017), Gradient episodic memory for continual learning,
-        arXiv:1706.08840, equations 8 to 13 and algorithm 1; the margin and the ridge of 0.001 are
-        those of its code.
+        arXiv:1706.08840, equations 8 to 13 and algorithm 1; the margin is that of its code.
     """
 
     reference = "lopezpaz2017gradient"
 
     def __init__(self, size: int = 250, *, margin: float = 0.5, memory: OfTasks = "hard") -> None:
-        self.size, self.margin, self.memory = size, margin, memory
+        self.size, self.memory = whole("size", size, 1), memory
+        self.margin = number("margin", margin, 0)
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         one_of("memory", self.memory, get_args(OfTasks))
@@ -63,13 +65,12 @@ class GEM(Strategy):
         self.gradients = GroupGradients(model)
         return model
 
-    def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        self._task, self._base = int(batch.task[0]), plain(base)
-        self.episodes.add(batch, self._task)
-        return base(model, batch)
+    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+        self._task, self._base = latest(batch), base
+        self.episodes.add(batch)
 
     def after_backward(self, model: nn.Module) -> None:
-        past = list(range(self._task))
+        past = self.episodes.before(self._task)
         if not past:
             return
         old, sizes = self.episodes.all_of(past), self.episodes.sizes(past)
@@ -111,12 +112,13 @@ def multipliers(
 ) -> NDArray[np.float64]:
     r"""The dual solution :math:`\arg\min_{v \ge \gamma} \tfrac12 v^\top P v + q^\top v`.
 
-    With :math:`v = \gamma + w` and :math:`P = A^\top A` it is the least-squares problem
-    :math:`\min_{w \ge 0} \|A w - b\|` with :math:`A^\top b = -(q + P \gamma)`. It has a solution
-    for any finite input: zero, equal and opposite gradients, of any size.
+    With gradients of length one, :math:`v = \gamma + w` and :math:`P = A^\top A` it is the
+    least-squares problem :math:`\min_{w \ge 0} \|A w - b\|` with
+    :math:`A^\top b = -(q + P \gamma)`. It has a solution for any finite input: zero, equal and
+    opposite gradients, of any length.
 
     Args:
-        gram: :math:`G G^\top`; a ridge is added to it.
+        gram: :math:`G G^\top`; its diagonal is raised by a share of itself.
         overlap: :math:`q = G g`.
         margin: :math:`\gamma`.
 
@@ -132,19 +134,20 @@ def multipliers(
     tasks = len(overlap)
     if not (np.isfinite(gram).all() and np.isfinite(overlap).all()):
         return np.zeros(tasks)  # the training has diverged, and no direction is better than another
-    P = gram + RIDGE * np.eye(tasks)
-    scale = np.abs(P).max()
-    values, vectors = np.linalg.eigh(P / scale)
-    # single precision may cost a large Gram matrix more than the ridge
-    values = np.maximum(values, max(RIDGE / scale, ROUNDING))
+    lengths = np.sqrt(gram.diagonal())
+    lengths[lengths == 0] = 1
+    values, vectors = np.linalg.eigh(gram / np.outer(lengths, lengths))
+    # none is below zero but for the rounding of single precision
+    values = np.maximum(values, 0) + RIDGE
     A = np.sqrt(values)[:, None] * vectors.T
-    q = overlap / scale + A.T @ (A @ np.full(tasks, margin))
+    q = overlap / lengths + A.T @ (A @ (margin * lengths))
     b = -(vectors.T @ q) / np.sqrt(values)
+    size = max(float(np.abs(b).max()), 1e-300)  # the solver has tolerances of its own
     try:
-        w, _ = nnls(A, b)
+        w, _ = nnls(A, b / size)
     except RuntimeError:  # too many exchanges between the active and the passive set
-        w = _descend(A.T @ A, q)
-    return margin + w
+        w = _descend(A.T @ A, q / size)
+    return margin + size * w / lengths
 
 
 def _descend(P: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:

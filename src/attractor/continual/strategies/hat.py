@@ -10,6 +10,7 @@ from torch.optim import SGD, Optimizer
 from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
 from attractor.continual.strategies.masks import Masked, Wire
 from attractor.errors import InputError
+from attractor.checks import number
 from attractor.tasks.streams import Experience, Samples, Stream
 
 REACH = 6.0
@@ -36,7 +37,7 @@ class HAT(Strategy):
 
     Args:
         strength: :math:`\lambda`, how dear new units are.
-        sharpness: :math:`s_{max}`.
+        sharpness: :math:`s_{max}`, at least 1.
         protect_head: let later tasks spare the output layer's weights from used units too; the
             paper has a head per task, which needs no protection.
         wires: how the layers of a model hang together that is not of `attractor.models`.
@@ -45,8 +46,11 @@ class HAT(Strategy):
         >>> HAT(0.75).sharpness
         400.0
 
-    Departs from the paper: nothing for plain SGD, which it has. The thesis widens the networks to
-    400 or 500 units for it.
+    Departs from the paper: nothing for plain SGD and perceptrons, which it has. Masks are put on
+    what a layer reads. In an `HCN` or `ResMLP` a unit is also carried past the layer, and there it
+    is not masked, which neither the paper nor the thesis speaks of; whatever feeds it is spared for
+    all layers above, so what is used is still not changed. The thesis widens the networks to 400 or
+    500 units.
 
     References:
         Serrà et al. (2018), Overcoming catastrophic forgetting with hard attention to the task,
@@ -64,7 +68,8 @@ class HAT(Strategy):
         protect_head: bool = False,
         wires: Sequence[Wire] | None = None,
     ) -> None:
-        self.strength, self.sharpness = strength, sharpness
+        self.strength = number("strength", strength, 0)
+        self.sharpness = number("sharpness", sharpness, 1)
         self.protect_head, self.wires = protect_head, wires
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
@@ -93,15 +98,17 @@ class HAT(Strategy):
         self.scales_changes = not _is_plain(optimiser)
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        if self.count == 0:
-            self.epoch = min(self.epoch, -(-self._samples // len(batch)))
         done = (self.count % self.epoch) / max(1, self.epoch - 1)
         self.model.s = 1 / self.sharpness + (self.sharpness - 1 / self.sharpness) * done
-        self.count += 1
         masks = self.model.masks(self.task, self.model.s)
         free = torch.cat([1 - used for used in self.used])
         dear = (torch.cat(masks) * free).sum() / free.sum().clamp(min=1e-6)
         return base(model, batch) + self.strength * dear
+
+    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+        if self.count == 0:
+            self.epoch = min(self.epoch, -(-self._samples // len(batch)))
+        self.count += 1
 
     @torch.no_grad()
     def after_backward(self, model: nn.Module) -> None:

@@ -1,13 +1,15 @@
 """Learn all tasks so far together."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
-from attractor.continual.gradients import weighted
-from attractor.continual.rows import shares
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
+from attractor.continual.replay.ahead import Ahead
+from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, latest
+from attractor.continual.weighting import Balanced
 from attractor.tasks.streams import Samples, Stream, joined
 
 
@@ -44,24 +46,35 @@ class Joint(Strategy):
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self.stream, self.generator = stream, generator
+        self._ahead: Ahead[list[Samples]] = Ahead(generator)
+        self._mean = Balanced()
         return model
 
     def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        parts = [batch]
-        past = self.stream.experiences[: int(batch.task[0])]
-        for task in past:
-            rows = torch.randint(len(task.train.y), (len(batch),), generator=self.generator)
-            old = task.samples(rows, self.generator)
-            parts.append(old.map(lambda t: t.to(batch.x.device)))
-        both = joined(parts)
-        if self.balanced and past:
-            each = shares([len(part) for part in parts])
-            each[len(batch) :] /= len(past)
-            both = weighted(both, each)
-        return base(model, both)
+        drawn = self._ahead.look(*self._next(batch))
+        old = [some.map(lambda t: t.to(batch.x.device)) for some in drawn]
+        if self.balanced and old:
+            return self._mean(model, batch, joined(old), [len(some) for some in old], base)
+        return base(model, joined([batch, *old]))
+
+    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+        self._ahead.take(*self._next(batch))
+
+    def _next(self, batch: Samples) -> tuple[object, Callable[[Generator], list[Samples]]]:
+        """What comes with a batch: a name for it, and how it is drawn."""
+        task, count = latest(batch), len(batch)
+        return (task, count), partial(self._draw, task, count)
+
+    def _draw(self, task: int, count: int, generator: Generator) -> list[Samples]:
+        drawn = []
+        for one in self.stream.experiences[:task]:
+            rows = torch.randint(len(one.train.y), (count,), generator=generator)
+            drawn.append(one.samples(rows, generator))
+        return drawn
 
     def state_dict(self) -> dict[str, Any]:
         return {"generator": self.generator.get_state()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.generator.set_state(state["generator"])
+        self._ahead.forget()

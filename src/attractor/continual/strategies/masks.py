@@ -28,8 +28,8 @@ class Wire(NamedTuple):
 def wiring(model: nn.Module) -> list[Wire]:
     """How the layers of a network of `attractor.models` hang together.
 
-    Past a highway or residual connection a unit goes on to all layers above, so whatever feeds it
-    feeds them too.
+    Past a highway or residual connection a unit goes on, unmasked, to all layers above, so whatever
+    feeds it feeds them too.
 
     Example:
         >>> from attractor.models import MLP

@@ -6,11 +6,11 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.optim import Adam, Optimizer
 
-from attractor.checks import one_of, whole
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.replay.episodes import Episodes, OfTasks
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, plain
+from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, latest
 from attractor.errors import InputError
+from attractor.checks import number, one_of, whole
 from attractor.tasks.streams import Experience, Samples, Stream, joined
 
 
@@ -67,6 +67,11 @@ class MetaSGDCL(Strategy):
         size: int = 250,
         replay: int = 10,
     ) -> None:
+        number("kappa", kappa, 0)
+        number("meta_lr", meta_lr, 0)
+        number("meta_clip", meta_clip, 0)
+        if past is not None:
+            number("past", past, 0)
         if not 0 <= initial <= kappa:
             raise InputError(
                 f"expected an initial rate from 0 to kappa = {kappa}, but got {initial}. "
@@ -105,15 +110,14 @@ class MetaSGDCL(Strategy):
     def _rate(self) -> Tensor:
         return self.b.detach().clamp(0, self.kappa)  # (6.7)
 
-    def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
-        self._batch, self._base = batch, plain(base)
-        return base(model, batch)
+    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+        self._batch, self._base = batch, base
+        self.episodes.add(batch)
 
     def step(self, model: nn.Module, optimiser: Optimizer) -> None:
         flat = self.gradients.flat
         new = flat.gradient()
-        task = int(self._batch.task[0])
-        past = list(range(task))
+        past = self.episodes.before(min(latest(self._batch), len(self.frozen)))
         replayed = [self._batch]
         change = -self._rate() * new  # (6.8)
         if past:
@@ -121,9 +125,10 @@ class MetaSGDCL(Strategy):
             old = self.episodes.draw(self.replay, past)
             replayed.append(old)
             G = self.gradients.of_groups(old, sizes, self._base)
-            rates = self.frozen if self.past is None else torch.full_like(self.frozen, self.past)
+            rates = self.frozen[past] if len(past) < len(self.frozen) else self.frozen
+            if self.past is not None:
+                rates = torch.full_like(rates, self.past)
             change -= G.blend(rates) / len(past)
-        self.episodes.add(self._batch, task)
         flat.add(change)
         if self.meta_lr:
             self._learn(model, new, joined(replayed))

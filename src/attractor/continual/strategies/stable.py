@@ -5,6 +5,7 @@ from torch.optim import Optimizer
 
 from attractor.continual.strategies.base import Strategy
 from attractor.errors import InputError
+from attractor.checks import number
 from attractor.tasks.streams import Experience
 
 
@@ -38,7 +39,7 @@ class Stable(Strategy):
     def __init__(self, gamma: float = 0.8, *, least: float = 5e-5) -> None:
         if not 0 < gamma <= 1:
             raise InputError(f"expected gamma above 0 and at most 1, but got {gamma}. Try 0.8.")
-        self.gamma, self.least = gamma, least
+        self.gamma, self.least = gamma, number("least", least, 0)
 
     def start_task(
         self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int

@@ -12,6 +12,7 @@ from attractor.continual.strategies.hat import HAT
 from attractor.continual.strategies.joint import Joint
 from attractor.continual.strategies.metasgd_cl import MetaSGDCL
 from attractor.continual.strategies.naive import Naive
+from attractor.continual.strategies.online_ewc import OnlineEWC
 from attractor.continual.strategies.stable import Stable
 
 STRATEGIES: dict[str, Callable[..., Strategy]] = {
@@ -24,5 +25,6 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "joint": Joint,
     "metasgd_cl": MetaSGDCL,
     "naive": Naive,
+    "online_ewc": OnlineEWC,
     "stable": Stable,
 }

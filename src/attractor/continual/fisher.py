@@ -1,0 +1,132 @@
+"""How much the answers to a task depend on each weight, and penalties made of it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor, nn
+
+from attractor.continual.flat import Flat
+from attractor.continual.gradients import GroupGradients
+from attractor.continual.strategies.base import Loss, answer, asked
+from attractor.continual.weighting import evaluating
+from attractor.errors import InputError
+from attractor.tasks import IGNORE
+from attractor.tasks.streams import Experience, Samples
+
+PIECE = 500
+"""Samples whose squared gradients are computed at once."""
+
+
+class Anchor(NamedTuple):
+    """What a quadratic penalty pulls towards, and how strongly.
+
+    Shape:
+        both ``(parameters,)``.
+    """
+
+    fisher: Tensor
+    value: Tensor
+
+
+def fisher_diagonal(
+    gradients: GroupGradients,
+    task: Experience,
+    base: Loss,
+    *,
+    samples: int | None,
+    sampled: bool,
+    generator: Generator,
+) -> Tensor:
+    r"""The diagonal of the Fisher information on a task, of the model as it is in use.
+
+    .. math::
+        F = \frac1N \sum_i (\nabla_\theta \log p(y_i | x_i))^2
+
+    Args:
+        gradients: of the model.
+        task: whose training samples are taken.
+        base: the loss, whose gradient is squared.
+        samples: how many; ``None`` means all.
+        sampled: draw the labels from the model instead of taking those of the data.
+        generator: draws the samples and the labels.
+
+    Shape:
+        ``(parameters,)``.
+    """
+    device = gradients.flat.parameters[0].device
+    chosen = torch.randperm(len(task.train.y), generator=generator)[:samples]
+    total = torch.zeros_like(gradients.flat.values())
+    with evaluating(gradients.model):
+        for index in torch.split(chosen, PIECE):
+            batch = task.samples(index, generator).map(lambda t: t.to(device))
+            if sampled:
+                batch = relabelled(gradients.model, batch, generator)
+            total += gradients.squares(batch, base) * len(batch)
+    return total / len(chosen)
+
+
+@torch.no_grad()
+def relabelled(model: nn.Module, batch: Samples, generator: Generator) -> Samples:
+    """The samples with labels drawn from what the model says, where anything is asked."""
+    chances = answer(model, batch).softmax(-1).cpu()
+    drawn = torch.multinomial(chances.flatten(0, -2), 1, generator=generator)
+    y = drawn.view(batch.y.shape).to(batch.y.device)
+    y = torch.where(asked(batch) == IGNORE, IGNORE, y)
+    return Samples(batch.x, y, batch.task, batch.lengths)
+
+
+def pull(flat: Flat, anchors: Sequence[Anchor], strength: float) -> None:
+    r"""Add :math:`\lambda F \odot (\theta - \theta^*)`, the gradient of each penalty, to a model's.
+
+    Example:
+        >>> model = nn.Linear(1, 1, bias=False)
+        >>> flat = Flat(model)
+        >>> pull(flat, [Anchor(torch.tensor([3.0]), flat.values() - 2)], strength=0.5)
+        >>> model.weight.grad
+        tensor([[3.]])
+    """
+    gradient, theta = flat.gradient(), flat.values()
+    for anchor in anchors:
+        gradient.addcmul_(anchor.fisher, theta - anchor.value, value=strength)
+    flat.set_gradient(gradient)
+
+
+def penalty(flat: Flat, anchors: Sequence[Anchor], strength: float) -> Tensor:
+    r"""The penalty itself, :math:`\frac\lambda2 \sum_k F_k (\theta_k - \theta^*_k)^2`.
+
+    Example:
+        >>> model = nn.Linear(2, 1, bias=False)
+        >>> flat = Flat(model)
+        >>> penalty(flat, [Anchor(torch.ones(2), flat.values() - 2)], strength=0.5)
+        tensor(2.)
+    """
+    theta = flat.values()
+    terms = [(f * (theta - value) ** 2).sum() for f, value in anchors]
+    return strength / 2 * torch.stack([theta.new_zeros(()), *terms]).sum()
+
+
+def check_size(flat: Flat, anchors: Sequence[Anchor]) -> None:
+    """Refuse anchors of another model."""
+    size = sum(flat.sizes)
+    for anchor in anchors:
+        if len(anchor.fisher) != size:
+            raise InputError(
+                f"expected a Fisher diagonal of {size} parameters, but the state holds "
+                f"{len(anchor.fisher)}. Resume with the model that was saved."
+            )
+
+
+def merged(anchors: Sequence[Anchor]) -> Anchor:
+    r"""One quadratic for several, up to a constant.
+
+    Example:
+        >>> one = Anchor(torch.tensor([1.0]), torch.tensor([0.0]))
+        >>> merged([one, Anchor(torch.tensor([3.0]), torch.tensor([4.0]))])
+        Anchor(fisher=tensor([4.]), value=tensor([3.]))
+    """
+    fisher = torch.stack([anchor.fisher for anchor in anchors]).sum(0)
+    drawn = torch.stack([anchor.fisher * anchor.value for anchor in anchors]).sum(0)
+    # a weight on which nothing depends is pulled nowhere
+    value = torch.where(fisher > 0, drawn / fisher, anchors[-1].value)
+    return Anchor(fisher, value)
