@@ -26,7 +26,8 @@ from torch.optim import SGD
 
 from attractor.continual import AGEM, ER, EWC, GEM, Learner, MetaSGDCL, Strategy, accuracy
 from attractor.models import MLP
-from attractor.tasks.streams import Data, Stream, permuted_images
+from attractor.tasks import Data
+from attractor.tasks.streams import Stream, permuted_images
 
 TASKS, SAMPLES, BATCH, MEMORIES, RATE = 10, 1000, 10, 250, 0.01
 UPDATES = SAMPLES // BATCH
@@ -108,7 +109,7 @@ def plain(tasks: Stream, seed: int) -> Run:
             optimiser.zero_grad()
             F.cross_entropy(model(x[index]), y[index]).backward()
             optimiser.step()
-            clock.tick(task.task)
+            clock.tick(task.place)
     return Run(clock.speeds(), mean_accuracy(model, tasks))
 
 

@@ -28,7 +28,8 @@ from torch.optim import SGD, Optimizer
 from attractor.continual import Learner, MetaSGDCL
 from attractor.estimates import estimate, t_quantile
 from attractor.models import HCN, MLP, ResMLP
-from attractor.tasks.streams import Experience, Stream, image_sets, joined, permuted
+from attractor.tasks import ArrayTask, joined
+from attractor.tasks.streams import Stream, image_sets, permuted
 
 TASKS = (2, 4, 6, 8, 10)
 LAYERS = ("layer 1", "layer 2", "softmax layer")
@@ -80,7 +81,7 @@ SETTINGS: dict[str, Callable[[], MetaSGDCL]] = {
 }
 
 
-def learnt_rates(images: Experience, strategy: MetaSGDCL, seed: int) -> tuple[Tensor, float]:
+def learnt_rates(images: ArrayTask, strategy: MetaSGDCL, seed: int) -> tuple[Tensor, float]:
     """The rates that every task ended with, and ACC."""
     g = torch.Generator().manual_seed(seed)
     stream = permuted(images.train, images.test, tasks=10, generator=g)

@@ -4,7 +4,8 @@ import torch
 
 from attractor.continual import GEM, accuracy
 from attractor.models import HCN
-from attractor.tasks.streams import Batches, permuted_images
+from attractor.tasks import Shuffled
+from attractor.tasks.streams import permuted_images
 
 g = torch.Generator().manual_seed(0)
 stream = permuted_images(dataset="digits", tasks=3, generator=g)
@@ -13,7 +14,7 @@ model = strategy.start(HCN([64, 100, 100, 10], generator=g), stream, generator=g
 optimiser = torch.optim.SGD(model.parameters(), lr=0.05)
 for task in stream:
     strategy.start_task(model, task, optimiser, 200)
-    batches = Batches(task, 10, generator=g)
+    batches = Shuffled(task, 10, generator=g)
     for _ in range(200):
         optimiser.zero_grad()
         batch = batches.draw()

@@ -163,7 +163,8 @@ def _check_options(
 
 def _hints(entry: Callable[..., Any]) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(entry.__init__ if isinstance(entry, type) else entry)
+        made: Any = entry
+        return typing.get_type_hints(made.__init__ if isinstance(entry, type) else made)
     except (AttributeError, NameError, TypeError):  # built in, or hints for a type checker alone
         return {}
 

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from attractor.models import MLP
-from attractor.tasks.streams import Batches, Experience, Samples, Stream, permuted_images
+from attractor.tasks import ArrayTask, Batch, Shuffled
+from attractor.tasks.streams import Stream, permuted_images
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -22,8 +23,8 @@ def mlp(*hidden: int, seed: int = 0) -> MLP:
     return MLP([64, *(hidden or (8, 8)), 10], init="xavier", generator=seeded(seed))
 
 
-def batch(task: Experience, count: int = 10, seed: int = 0) -> Samples:
-    return Batches(task, count, generator=seeded(seed)).draw()
+def batch(task: ArrayTask, count: int = 10, seed: int = 0) -> Batch:
+    return Shuffled(task, count, generator=seeded(seed)).draw()
 
 
 def parameters(model: nn.Module) -> Tensor:

@@ -11,7 +11,8 @@ from attractor.continual.fisher import Anchor, merged, relabelled
 from attractor.continual.flat import Flat
 from attractor.models import SequenceTagger
 from attractor.tasks import IGNORE
-from attractor.tasks.streams import Data, Experience, Stream
+from attractor.tasks import ArrayTask, Data
+from attractor.tasks.streams import Stream
 from continual.helpers import batch, digits, mlp, seeded
 
 
@@ -54,7 +55,7 @@ def test_sampled_labels_leave_out_what_is_not_asked() -> None:
     x, y = torch.randn(10, 6, 2, generator=seeded()), torch.full((10, 6), IGNORE)
     y[:, -1] = 1
     data = Data(x, y, torch.full((10,), 6))
-    stream = Stream("tags", [Experience("tags", 0, data, data, (0, 1, 2))])
+    stream = Stream("tags", [ArrayTask("tags", 0, data, data, (0, 1, 2))])
     model = SequenceTagger("gru", 2, 5, 3, batch_first=True, generator=seeded())
     new = relabelled(model, stream[0].samples(torch.arange(10)), seeded())
     assert torch.equal(new.y == IGNORE, y == IGNORE)

@@ -11,7 +11,7 @@ from attractor.continual import GroupGradients, cross_entropy
 from attractor.continual.flat import Flat
 from attractor.continual.rows import Rows
 from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier
-from attractor.tasks.streams import Samples
+from attractor.tasks import Batch
 
 NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "mlp": lambda: MLP([6, 5, 4, 3]),
@@ -31,14 +31,14 @@ def made(name: str) -> nn.Module:
     return NETWORKS[name]().double()
 
 
-def batch(count: int, shape: Sequence[int] = (6,)) -> Samples:
+def batch(count: int, shape: Sequence[int] = (6,)) -> Batch:
     g = torch.Generator().manual_seed(1)
     x = torch.randn(count, *shape, generator=g, dtype=torch.float64)
     y = torch.randint(3, (count,), generator=g)
-    return Samples(x, y, torch.zeros(count, dtype=torch.long))
+    return Batch(x, y, task=torch.zeros(count, dtype=torch.long))
 
 
-def by_autograd(model: nn.Module, samples: Samples, sizes: Sequence[int]) -> Tensor:
+def by_autograd(model: nn.Module, samples: Batch, sizes: Sequence[int]) -> Tensor:
     rows, start = [], 0
     for size in sizes:
         model.zero_grad()
@@ -197,7 +197,7 @@ def test_rows_compute_what_their_matrix_does() -> None:
 
 
 def test_a_loss_that_knows_no_weights_takes_a_pass_per_group() -> None:
-    def mean(model: nn.Module, some: Samples) -> Tensor:
+    def mean(model: nn.Module, some: Batch) -> Tensor:
         return F.cross_entropy(model(some.x), some.y)
 
     model, samples = made("mlp"), batch(9)

@@ -24,16 +24,8 @@ from attractor.continual import (
     train,
 )
 from attractor.models import HCN, MLP, MultiHead, ResNet, SequenceClassifier, SequenceTagger
-from attractor.tasks.streams import (
-    Data,
-    Experience,
-    Stream,
-    own_heads,
-    permuted_sequences,
-    split_classes,
-    split_images,
-    with_features,
-)
+from attractor.tasks import ArrayTask, Data
+from attractor.tasks.streams import Stream, own_heads, permuted_sequences, split_classes, split_images, with_features
 from continual.helpers import digits, mlp, parameters, seeded
 
 
@@ -63,7 +55,7 @@ def test_accuracy_counts_right_answers() -> None:
 
     x = torch.tensor([[0.0], [1.0], [2.0], [1.0]])
     data = Data(x, torch.tensor([0, 1, 0, 0]))
-    task = Experience("hand", 0, data, data, (0, 1, 2))
+    task = ArrayTask("hand", 0, data, data, (0, 1, 2))
     assert accuracy(Says(), task, batch_size=3) == 0.5
 
 
@@ -249,11 +241,11 @@ def test_models_that_answer_otherwise_are_refused() -> None:
         (each, SequenceClassifier("gru", 2, 5, 3, batch_first=True)),
         (Data(x, y), SequenceClassifier("gru", 2, 5, 3)),
     ):
-        stream = Stream("odd", [Experience("odd", 0, data, data, (0, 1, 2))])
+        stream = Stream("odd", [ArrayTask("odd", 0, data, data, (0, 1, 2))])
         with pytest.raises(InputError, match="answers of shape.*batch_first=True"):
             Learner(model, stream)
     ragged = Data(x, y, torch.tensor([4, 3, 2, 4, 4, 1]))
-    stream = Stream("ragged", [Experience("ragged", 0, ragged, ragged, (0, 1, 2))])
+    stream = Stream("ragged", [ArrayTask("ragged", 0, ragged, ragged, (0, 1, 2))])
     with pytest.raises(InputError, match="but it says: 'PackedSequence'"):
         Learner(MLP([8, 5, 3]), stream)
 

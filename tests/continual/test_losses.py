@@ -29,31 +29,31 @@ from attractor.continual import (
 from attractor.continual.flat import Flat
 from attractor.continual.weighting import Balanced, heeds_weights
 from attractor.models import MLP
-from attractor.tasks.streams import Samples, joined
+from attractor.tasks import Batch, joined
 from continual.helpers import batch, digits, mlp, parameters, seeded
 
 
-def smooth(model: nn.Module, some: Samples) -> Tensor:
+def smooth(model: nn.Module, some: Batch) -> Tensor:
     """Label smoothing as one would write it, without a thought of weights."""
     return F.cross_entropy(model(some.x), some.y, label_smoothing=0.2)
 
 
-def smooth_weighted(model: nn.Module, some: Samples) -> Tensor:
+def smooth_weighted(model: nn.Module, some: Batch) -> Tensor:
     if some.weight is None:
         return smooth(model, some)
     each = F.cross_entropy(model(some.x), some.y, label_smoothing=0.2, reduction="none")
     return each @ some.weight.to(each.dtype)
 
 
-def averaging(model: nn.Module, some: Samples) -> Tensor:
+def averaging(model: nn.Module, some: Batch) -> Tensor:
     """Weights that are made to sum to one."""
     if some.weight is None:
         return cross_entropy(model, some)
     share = some.weight / some.weight.sum()
-    return cross_entropy(model, Samples(some.x, some.y, some.task, weight=share))
+    return cross_entropy(model, Batch(some.x, some.y, some.task, weight=share))
 
 
-def half(model: nn.Module, some: Samples) -> Tensor:
+def half(model: nn.Module, some: Batch) -> Tensor:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         return cross_entropy(model, some)
 
@@ -87,7 +87,7 @@ def test_rows_are_right_from_the_first_group_on(loss: Loss, sizes: list[int]) ->
     gradients = GroupGradients(model)
     for count in range(1, len(sizes) + 1):  # one group first, as in the second task
         some = batch(digits()[0], sum(sizes[:count]))
-        some = Samples(some.x.double(), some.y, some.task)
+        some = Batch(some.x.double(), some.y, some.task)
         found = gradients.of_groups(some, sizes[:count], loss).matrix()
         start = 0
         for row, size in zip(found, sizes, strict=False):
@@ -130,7 +130,7 @@ def test_to_try_a_loss_leaves_no_trace() -> None:
 @pytest.mark.parametrize("keep", [["layers.0.bias"], ["layers.1.weight"], ["layers.2"]])
 def test_gradients_follow_what_is_trained(keep: list[str]) -> None:
     model, some = mlp().double(), batch(digits()[0], 9)
-    some = Samples(some.x.double(), some.y, some.task)
+    some = Batch(some.x.double(), some.y, some.task)
     gradients = GroupGradients(model)
     for _ in range(2):
         for frozen in (False, True):

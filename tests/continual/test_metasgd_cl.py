@@ -12,7 +12,7 @@ from attractor import InputError
 from attractor.continual import Learner, MetaSGDCL
 from attractor.continual.flat import Flat
 from attractor.models import HCN, MLP
-from attractor.tasks.streams import Samples
+from attractor.tasks import Batch
 from continual.helpers import batch, digits, mlp, seeded
 
 
@@ -34,16 +34,16 @@ class Reference:
     def beta(self) -> dict[str, Tensor]:
         return {n: torch.relu(torch.clamp(b, max=self.kappa)) for n, b in self.b.items()}  # 6.7
 
-    def loss(self, theta: dict[str, Tensor], samples: Samples) -> Tensor:
+    def loss(self, theta: dict[str, Tensor], samples: Batch) -> Tensor:
         output = functional_call(self.model, theta, (samples.x.double(),))
         return F.cross_entropy(output, samples.y)
 
-    def gradient(self, samples: Samples) -> dict[str, Tensor]:
+    def gradient(self, samples: Batch) -> dict[str, Tensor]:
         theta = {n: p.clone().requires_grad_() for n, p in self.theta.items()}
         found = torch.autograd.grad(self.loss(theta, samples), list(theta.values()))
         return dict(zip(theta, found, strict=True))
 
-    def step(self, new: Samples, old: list[Samples]) -> None:
+    def step(self, new: Batch, old: list[Batch]) -> None:
         g, past = self.gradient(new), [self.gradient(samples) for samples in old]
         beta = self.beta()
         after = {}
@@ -53,7 +53,7 @@ class Reference:
                 rate: Any = self.frozen[u][n] if self.past is None else self.past
                 change = change + rate * g_u[n] / len(past)
             after[n] = p - change  # 6.8
-        everything = Samples(
+        everything = Batch(
             torch.cat([new.x, *(s.x for s in old)]),
             torch.cat([new.y, *(s.y for s in old)]),
             new.task,
@@ -78,12 +78,12 @@ def test_learning_follows_the_equations(past: float | None) -> None:
     strategy.start(model, stream, generator=seeded())
     reference = Reference(mlp().double(), 0.1, 0.01, past)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.0)  # not used
-    kept: list[Samples] = []
+    kept: list[Batch] = []
     for task in stream:
         strategy.start_task(model, task, optimiser, 6)
         for seed in range(6):
             some = batch(task, 10, seed)
-            some = Samples(some.x.double(), some.y, some.task)
+            some = Batch(some.x.double(), some.y, some.task)
             optimiser.zero_grad()
             strategy.loss(model, some).backward()  # type: ignore[no-untyped-call]
             strategy.observe(some)

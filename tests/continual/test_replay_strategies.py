@@ -9,7 +9,8 @@ from attractor.continual import AGEM, ER, Joint, Learner, cross_entropy
 from attractor.continual.flat import Flat
 from attractor.continual.replay.episodes import Kind
 from attractor.continual.strategies.agem import project
-from attractor.tasks.streams import Samples, own_heads
+from attractor.tasks import Batch
+from attractor.tasks.streams import own_heads
 from continual.helpers import batch, digits, mlp, parameters, seeded
 
 
@@ -23,11 +24,11 @@ def filled(strategy: ER) -> ER:
     return strategy
 
 
-def seen(strategy: ER, new: Samples) -> Samples:
+def seen(strategy: ER, new: Batch) -> Batch:
     """What the strategy shows to the loss."""
-    shown: list[Samples] = []
+    shown: list[Batch] = []
 
-    def note(_: object, samples: Samples) -> torch.Tensor:
+    def note(_: object, samples: Batch) -> torch.Tensor:
         shown.append(samples)
         return torch.zeros(())
 
@@ -196,9 +197,9 @@ def test_agem_gives_the_projected_gradient_and_the_loss_on_the_batch() -> None:
 def test_joint_learns_from_all_data_of_all_tasks_so_far() -> None:
     strategy, stream = Joint(), digits()
     strategy.start(mlp(), stream, generator=seeded())
-    shown: list[Samples] = []
+    shown: list[Batch] = []
 
-    def note(_: object, samples: Samples) -> torch.Tensor:
+    def note(_: object, samples: Batch) -> torch.Tensor:
         shown.append(samples)
         return torch.zeros(())
 
@@ -215,14 +216,14 @@ def test_joint_learns_from_all_data_of_all_tasks_so_far() -> None:
 def test_joint_averages_each_task_on_its_own_or_all_together(balanced: bool) -> None:
     strategy, stream, model = Joint(balanced=balanced), digits(), mlp()
     strategy.start(model, stream, generator=seeded())
-    shown: list[Samples] = []
+    shown: list[Batch] = []
 
-    def note(model: torch.nn.Module, samples: Samples) -> torch.Tensor:
+    def note(model: torch.nn.Module, samples: Batch) -> torch.Tensor:
         shown.append(samples)
         return cross_entropy(model, samples)
 
     loss = strategy.loss(model, batch(stream[2]), note)
-    plain = Samples(shown[-1].x, shown[-1].y, shown[-1].task)
+    plain = Batch(shown[-1].x, shown[-1].y, shown[-1].task)
     new, *old = (cross_entropy(model, plain[10 * i : 10 * i + 10]) for i in range(3))
     expected = new + sum(old) / 2 if balanced else (new + sum(old)) / 3
     torch.testing.assert_close(loss, expected)

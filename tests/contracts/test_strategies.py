@@ -14,16 +14,8 @@ from torch import Tensor, nn
 from attractor import InputError, citation
 from attractor.continual import STRATEGIES, Learner, Strategy, join, split, train
 from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier, SequenceTagger
-from attractor.tasks.streams import (
-    Batches,
-    Data,
-    Experience,
-    Stream,
-    own_heads,
-    permuted_images,
-    permuted_sequences,
-    split_images,
-)
+from attractor.tasks import ArrayTask, Data, Shuffled
+from attractor.tasks.streams import Stream, own_heads, permuted_images, permuted_sequences, split_images
 
 strategies = pytest.mark.parametrize("name", sorted(STRATEGIES))
 SMALL: dict[str, dict[str, Any]] = {
@@ -106,7 +98,7 @@ def ragged(answers: str) -> Stream:
         size = (30,) if answers == "once" else (30, longest)
         y = torch.randint(3, size, generator=seeded(place))
         data = Data(x, y, lengths)
-        tasks.append(Experience(f"ragged {place}", place, data, data, (0, 1, 2)))
+        tasks.append(ArrayTask(f"ragged {place}", place, data, data, (0, 1, 2)))
     return Stream("ragged", tasks, identity=True)
 
 
@@ -189,7 +181,7 @@ def test_the_hooks_in_ones_own_loop_do_the_same(name: str) -> None:
     optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
     for task in stream:
         strategy.start_task(model, task, optimiser, 15)
-        batches = Batches(task, 10, generator=data)
+        batches = Shuffled(task, 10, generator=data)
         for _ in range(15):
             optimiser.zero_grad()
             batch = batches.draw()

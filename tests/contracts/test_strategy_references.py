@@ -9,7 +9,8 @@ from torch import Tensor
 
 from attractor.continual import STRATEGIES, Strategy
 from attractor.models import MLP
-from attractor.tasks.streams import Data, Experience, Samples, Stream
+from attractor.tasks import ArrayTask, Batch, Data
+from attractor.tasks.streams import Stream
 from reference.perceptron import Batch, Perceptron
 from reference.result import Array
 from reference.strategies import REFERENCES
@@ -53,7 +54,7 @@ def stream() -> Stream:
         x = x * torch.tensor([3.0, 1.0, 0.3, 2.0, 1.0])
         y = (x @ torch.randn(SIZES[0], CLASSES, generator=g, dtype=torch.float64)).argmax(1)
         data = Data(x, y)
-        tasks.append(Experience(f"task {place}", place, data, data, tuple(range(CLASSES))))
+        tasks.append(ArrayTask(f"task {place}", place, data, data, tuple(range(CLASSES))))
     return Stream("contradictions", tasks, identity=True)
 
 
@@ -139,7 +140,7 @@ def test_gradients_meet_in_every_way_that_gem_tells_apart() -> None:
 
 def test_a_batch_of_mixed_tasks_is_filed_under_the_task_of_each() -> None:
     tasks = stream()
-    mixed = Samples(
+    mixed = Batch(
         torch.cat([task.train.x[:4] for task in tasks[:2]]),
         torch.cat([task.train.y[:4] for task in tasks[:2]]),
         torch.tensor([0, 1, 0, 1, 1, 0, 1, 1]),

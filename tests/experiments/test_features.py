@@ -84,7 +84,7 @@ def test_they_are_those_of_the_network_that_learnt_the_first_classes(tmp_path: P
     network.load_state_dict(before)
     images, answers = small_images("test", None)
     for task in stream:
-        rows = torch.isin(answers, torch.tensor([4, 5]) + 2 * task.task)
+        rows = torch.isin(answers, torch.tensor([4, 5]) + 2 * task.place)
         with torch.no_grad():
             seen = network.features(SETTINGS["cifar10"].scale(images[rows]))
         torch.testing.assert_close(task.test_samples.x, seen)

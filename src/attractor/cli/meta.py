@@ -27,7 +27,7 @@ Changes = Annotated[
 
 @app.command(epilog="Example: attractor meta train rules --only LSTM --out lstm.safetensors")
 def train(
-    name: Annotated[str, typer.Argument(help="An experiment of kind learned, or FILE.toml.")],
+    name: Annotated[str, typer.Argument(help="An experiment with a table meta, or FILE.toml.")],
     out: Annotated[Path, typer.Option(help="The file to write.")],
     only: Annotated[str | None, typer.Option(help="The optimiser with this label.")] = None,
     change: Changes = None,
@@ -37,20 +37,21 @@ def train(
 ) -> None:
     """Meta-train an optimiser into a file; goes on where it was stopped."""
     from attractor.cli.progress import counted
-    from attractor.experiments.learned_config import LearnedRun
+    from attractor.experiments.kinds.supervised import SupervisedRun
     from attractor.experiments.rules import train_rule
     from attractor.experiments.table import load
+    from attractor.experiments.train import runs_of
     from attractor.runs.jobs import stoppable
     from attractor.training.process import Stopped
 
     title, experiment = load(name, change or [])
-    config = experiment.runs(title, [only] if only else [])[0]
+    config = runs_of(title, experiment, [only] if only else [])[0]
     if seed is not None:
         config = config.model_copy(update={"seed": seed})
-    if not isinstance(config, LearnedRun):
+    if not isinstance(config, SupervisedRun):
         raise InputError(
-            f"expected an experiment of kind learned, but {name} is of kind {config.kind}. "
-            'Try rules, or a file with kind = "learned".'
+            f"expected an experiment of kind supervised, but {name} is of kind {config.kind}. "
+            'Try rules, or a file with kind = "supervised" and a table [meta].'
         )
     with stoppable() as flag, counted(config.label, "update", quiet=quiet) as show:
         try:

@@ -42,13 +42,13 @@ def run(
     """Do an experiment: every model from every seed. Finished runs are not done again."""
     from attractor.cli.progress import Watch
     from attractor.experiments.table import load
-    from attractor.experiments.train import run_all, run_folder
+    from attractor.experiments.train import run_all, run_folder, runs_of
     from attractor.files import check_target
 
     changes = [*(change or []), *([f"train.device={device}"] if device else [])]
     changes += [f"seeds={sorted(set(seed))}"] if seed else []
     title, experiment = load(name, changes)
-    configs = experiment.runs(title, only or [])
+    configs = runs_of(title, experiment, only or [])
     if dry_run:
         for config in configs:
             typer.echo(str(run_folder(out, config)))

@@ -10,13 +10,9 @@ from attractor.continual.metrics import over_seeds as over_seeds
 from attractor.continual.result import Moment as Moment
 from attractor.continual.result import Result as Result
 from attractor.continual.result import accuracy as accuracy
-from attractor.continual.saving import join as join
-from attractor.continual.saving import split as split
 from attractor.continual.strategies.agem import AGEM as AGEM
 from attractor.continual.strategies.base import Loss as Loss
 from attractor.continual.strategies.base import Strategy as Strategy
-from attractor.continual.strategies.base import answer as answer
-from attractor.continual.strategies.base import cross_entropy as cross_entropy
 from attractor.continual.strategies.combined import combine as combine
 from attractor.continual.strategies.er import ER as ER
 from attractor.continual.strategies.ewc import EWC as EWC

@@ -3,10 +3,11 @@
 import torch
 from torch import Tensor, nn
 
-from attractor.continual.strategies.base import answer
 from attractor.errors import InputError
 from attractor.models import MultiHead
-from attractor.tasks.streams import Samples, Stream
+from attractor.tasks import Batch
+from attractor.tasks.answers import answer
+from attractor.tasks.streams import Stream
 
 
 def check(model: nn.Module, stream: Stream) -> None:
@@ -27,7 +28,7 @@ def check(model: nn.Module, stream: Stream) -> None:
             f"expected a stream that tells the task, which {type(model).__name__} needs to know, "
             f"but {stream.name!r} does not. Try dataclasses.replace(stream, identity=True)."
         )
-    some = stream[0].some_test(2)
+    some = stream[0].first("test", 2)
     device = next(model.parameters()).device
     training = model.training
     model.eval()
@@ -54,7 +55,7 @@ def check(model: nn.Module, stream: Stream) -> None:
 
 def _check_heads(model: MultiHead, stream: Stream) -> None:
     for task in stream:
-        if model.hidden[task.task, list(task.classes)].any():
+        if model.hidden[task.place, list(task.classes)].any():
             raise InputError(
                 f"expected a head for the classes {list(task.classes)} of the task {task.name!r}, "
                 "but the MultiHead of that task has others. Make it with "
@@ -62,7 +63,7 @@ def _check_heads(model: MultiHead, stream: Stream) -> None:
             )
 
 
-def _answer(model: nn.Module, some: Samples, stream: Stream) -> Tensor:
+def _answer(model: nn.Module, some: Batch, stream: Stream) -> Tensor:
     try:
         return answer(model, some)
     except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:

@@ -1,6 +1,7 @@
 """How much the answers to a task depend on each weight, and penalties made of it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -8,11 +9,11 @@ from torch import Generator, Tensor, nn
 
 from attractor.continual.flat import Flat
 from attractor.continual.gradients import GroupGradients
-from attractor.continual.strategies.base import Loss, answer, asked
+from attractor.continual.strategies.base import Loss
 from attractor.continual.weighting import evaluating
 from attractor.errors import InputError
-from attractor.tasks import IGNORE
-from attractor.tasks.streams import Experience, Samples
+from attractor.tasks import IGNORE, Batch, StoredTask
+from attractor.tasks.answers import answer, asked
 
 PIECE = 500
 """Samples whose squared gradients are computed at once."""
@@ -31,7 +32,7 @@ class Anchor(NamedTuple):
 
 def fisher_diagonal(
     gradients: GroupGradients,
-    task: Experience,
+    task: StoredTask,
     base: Loss,
     *,
     samples: int | None,
@@ -55,7 +56,7 @@ def fisher_diagonal(
         ``(parameters,)``.
     """
     device = gradients.flat.parameters[0].device
-    chosen = torch.randperm(len(task.train.y), generator=generator)[:samples]
+    chosen = torch.randperm(len(task), generator=generator)[:samples]
     total = torch.zeros_like(gradients.flat.values())
     with evaluating(gradients.model):
         for index in torch.split(chosen, PIECE):
@@ -67,13 +68,13 @@ def fisher_diagonal(
 
 
 @torch.no_grad()
-def relabelled(model: nn.Module, batch: Samples, generator: Generator) -> Samples:
+def relabelled(model: nn.Module, batch: Batch, generator: Generator) -> Batch:
     """The samples with labels drawn from what the model says, where anything is asked."""
     chances = answer(model, batch).softmax(-1).cpu()
     drawn = torch.multinomial(chances.flatten(0, -2), 1, generator=generator)
     y = drawn.view(batch.y.shape).to(batch.y.device)
     y = torch.where(asked(batch) == IGNORE, IGNORE, y)
-    return Samples(batch.x, y, batch.task, batch.lengths)
+    return replace(batch, y=y, weight=None)
 
 
 def pull(flat: Flat, anchors: Sequence[Anchor], strength: float) -> None:

@@ -18,7 +18,7 @@ from attractor.continual.recording import Recording, UnusualError
 from attractor.continual.rows import Rows, products, shares, sums
 from attractor.continual.strategies.base import Loss
 from attractor.continual.weighting import PROBE, evaluating, groups, weighted
-from attractor.tasks.streams import Samples
+from attractor.tasks import Batch
 
 
 class GroupGradients:
@@ -34,7 +34,7 @@ class GroupGradients:
         >>> from attractor.continual.strategies.base import cross_entropy
         >>> model = nn.Linear(3, 2)
         >>> x, y = torch.randn(4, 3), torch.tensor([0, 1, 0, 1])
-        >>> batch = Samples(x, y, torch.zeros(4))
+        >>> batch = Batch(x, y, torch.zeros(4))
         >>> GroupGradients(model).of_groups(batch, [2, 2], cross_entropy).matrix().shape
         torch.Size([2, 8])
     """
@@ -46,7 +46,7 @@ class GroupGradients:
         self._verified: tuple[Loss, list[bool]] | None = None
         self._agrees = False
 
-    def of_groups(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Rows:
+    def of_groups(self, batch: Batch, sizes: Sequence[int], base: Loss) -> Rows:
         """The gradient of each group's mean loss.
 
         Args:
@@ -60,7 +60,7 @@ class GroupGradients:
             return self._one_by_one(batch, sizes, base)
         return Rows(self._parts(*recorded, sizes))
 
-    def squares(self, batch: Samples, base: Loss) -> Tensor:
+    def squares(self, batch: Batch, base: Loss) -> Tensor:
         """The mean over samples of the squared gradient of each one's loss.
 
         Shape:
@@ -80,7 +80,7 @@ class GroupGradients:
                 total += one.matrix()[0].square()
         return total / len(batch)
 
-    def is_fast(self, batch: Samples, base: Loss) -> bool:
+    def is_fast(self, batch: Batch, base: Loss) -> bool:
         """Whether all groups take one pass, tried on some samples if it is not known."""
         if self._layers is None or len(batch) < 2:
             return False
@@ -90,7 +90,7 @@ class GroupGradients:
             self._agrees = self._verify(batch[:PROBE], base)
         return self._agrees
 
-    def _verify(self, batch: Samples, base: Loss) -> bool:
+    def _verify(self, batch: Batch, base: Loss) -> bool:
         """Whether the fast way gives what autograd does, for groups of unequal size.
 
         It does not if the model uses a layer's weights elsewhere too, or the loss heeds no weights.
@@ -107,9 +107,7 @@ class GroupGradients:
         allowed = 1e-3 * slow.abs() + 1e-4 * row + 1e-6 * row.max()
         return bool(((fast - slow).abs() <= allowed).all())
 
-    def _record(
-        self, batch: Samples, base: Loss
-    ) -> tuple[list[Tensor], list[Tensor | None]] | None:
+    def _record(self, batch: Batch, base: Loss) -> tuple[list[Tensor], list[Tensor | None]] | None:
         """What the layers read, and the gradients of what they put out; nothing if one did not.
 
         Then torch's generator is where it was, so that the pass can be made in another way.
@@ -140,7 +138,7 @@ class GroupGradients:
                 found[id(layer.bias)] = sums(delta, sizes)
         return self._in_order(found, len(sizes))
 
-    def _one_by_one(self, batch: Samples, sizes: Sequence[int], base: Loss) -> Rows:
+    def _one_by_one(self, batch: Batch, sizes: Sequence[int], base: Loss) -> Rows:
         trained = [p for p in self.flat.parameters if p.requires_grad]
         each = [
             torch.autograd.grad(base(self.model, some), trained, materialize_grads=True)

@@ -1,6 +1,7 @@
 """One network, one stream, one strategy: the only training loop of continual learning."""
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -12,16 +13,16 @@ from attractor.checks import whole
 from attractor.continual.checking import check
 from attractor.continual.identity import described, identity
 from attractor.continual.result import Moment, Result, accuracies
-from attractor.continual.saving import join, split
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
+from attractor.continual.strategies.base import Loss, Strategy
 from attractor.continual.strategies.naive import Naive
 from attractor.errors import InputError
-from attractor.tasks.streams import Batches, Experience, Stream
+from attractor.optimisers import Maker, attach, choose
+from attractor.state import cloned
+from attractor.tasks import Shuffled, Split, StoredTask
+from attractor.tasks.streams import Stream
+from attractor.training.process import Diverged, Row
 
-MakeOptimiser = Callable[[Iterable[nn.Parameter]], Optimizer]
-"""From parameters to an optimiser."""
-
-PLAIN: MakeOptimiser = partial(SGD, lr=0.01)
+PLAIN: Maker = partial(SGD, lr=0.01)
 """The optimiser of the thesis."""
 
 
@@ -33,11 +34,12 @@ class Learner:
     made from the same arguments goes on from there bit by bit.
 
     Args:
-        model: the network; samples come first in what it is given, so recurrent networks need
+        model: the network; samples come first in what it is given, so a recurrent layer needs
             ``batch_first=True``.
         stream: the tasks.
         strategy: how to learn them; ``None`` means one after the other (`Naive`).
-        optimiser: from parameters to an optimiser, which lives through all tasks.
+        optimiser: what makes one from parameters, a key of ``OPTIMISERS``, or a table with a
+            ``name`` and options; learned or not. It lives through all tasks.
         batch_size: samples in a batch.
         epochs: how often the data of a task are gone through.
         iterations: updates of each task instead of epochs.
@@ -45,7 +47,10 @@ class Learner:
             default generator, from which dropout draws, is left as it was.
         evaluate_every: updates between points of the learning curve; ``None`` measures only at the
             end of each task.
-        loss: on samples; the strategy builds on it.
+        loss: on samples; the strategy builds on it. By default that of the stream's tasks.
+        log_every: updates between measurements of the loss.
+        split: what the tasks' test samples are, for the record: ``"valid"`` of a stream that keeps
+            its test samples for later.
 
     Example:
         >>> from attractor.models import MLP
@@ -54,7 +59,7 @@ class Learner:
         >>> stream = permuted_images(dataset="digits", tasks=2, generator=g)
         >>> learner = Learner(MLP([64, 32, 10], generator=g), stream, iterations=50)
         >>> while not learner.done:
-        ...     loss = learner.step()
+        ...     rows = learner.advance()
         >>> learner.result().matrix.shape
         torch.Size([3, 2])
     """
@@ -65,20 +70,24 @@ class Learner:
         stream: Stream,
         strategy: Strategy | None = None,
         *,
-        optimiser: MakeOptimiser = PLAIN,
+        optimiser: Maker | str | Mapping[str, Any] = PLAIN,
         batch_size: int = 10,
         epochs: int = 1,
         iterations: int | None = None,
         seed: int = 0,
         evaluate_every: int | None = None,
-        loss: Loss = cross_entropy,
+        loss: Loss | None = None,
+        log_every: int = 10,
+        split: Split = "test",
     ) -> None:
         self.batch_size = whole("batch_size", batch_size, 1)
         self.epochs = whole("epochs", epochs, 1)
         self.iterations = None if iterations is None else whole("iterations", iterations, 1)
         if evaluate_every is not None:
             whole("evaluate_every", evaluate_every, 1)
-        self.evaluate_every, self.base = evaluate_every, loss
+        self.evaluate_every, self.log_every = evaluate_every, whole("log_every", log_every, 1)
+        self.split = split
+        self.base: Loss = stream[0].loss if loss is None else loss
         self.stream = stream
         self.strategy = strategy if strategy is not None else Naive()
         self._generator = torch.Generator().manual_seed(seed)
@@ -88,11 +97,10 @@ class Learner:
             model, stream, generator=torch.Generator().manual_seed(int(draws))
         )
         check(self.model, stream)
-        self._parameters = list(self.model.parameters())
         self._make = optimiser
-        self.optimiser = _optimiser(optimiser, self._parameters)
-        self.task = self.update = 0
-        self._batches: Batches | None = None
+        self._attach(self.model)
+        self.step = self.task = self.update = 0
+        self._batches: Shuffled | None = None
         self.curve: list[Moment] = []
         self.matrix = torch.full((len(stream) + 1, len(stream)), torch.nan, dtype=torch.float64)
         self.matrix[0] = accuracies(self.model, stream)
@@ -107,24 +115,39 @@ class Learner:
         """How many updates the present task takes."""
         if self.iterations is not None:
             return self.iterations
-        return -(-self.epochs * len(self.stream[self.task].train.y) // self.batch_size)
+        return -(-self.epochs * len(self.stream[self.task]) // self.batch_size)
 
-    def step(self) -> Tensor:
-        """Make one update, and all that comes before and after a task; the loss on the batch."""
-        outside = torch.get_rng_state()
-        torch.set_rng_state(self._random)
-        try:
-            return self._step()
-        finally:
-            self._random = torch.get_rng_state()
-            torch.set_rng_state(outside)
-
-    def _step(self) -> Tensor:
+    def advance(self) -> list[Row]:
+        """Make one update, and all that comes before and after a task; what was measured."""
         if self.done:
             raise InputError(
                 f"expected a learner with a task to learn, but all {len(self.stream)} of "
-                f"{self.stream.name!r} are learnt. Ask `learner.done` before each step."
+                f"{self.stream.name!r} are learnt. Ask `learner.done` before each update."
             )
+        task, outside = self.task, torch.get_rng_state()
+        torch.set_rng_state(self._random)
+        try:
+            loss = float(self._update())
+        finally:
+            self._random = torch.get_rng_state()
+            torch.set_rng_state(outside)
+        self.step += 1
+        if not math.isfinite(loss):
+            raise Diverged(
+                f"the loss became {loss} at update {self.step} of all, in task {task + 1}",
+                "Try a smaller rate of the optimiser, or another seed.",
+            )
+        rows: list[Row] = []
+        if self.step % self.log_every == 0:
+            rows.append({"split": "train", "loss": loss})
+        if self.task > task:
+            now = self.matrix[task + 1]
+            each = {f"task_{place + 1}": float(a) for place, a in enumerate(now)}
+            rows.append({"split": self.split, "accuracy": float(now[: task + 1].mean()), **each})
+        return rows
+
+    def _update(self) -> Tensor:
+        """One update; the loss on the batch."""
         task = self.stream[self.task]
         if self._batches is None:
             self._start_task(task)
@@ -147,12 +170,25 @@ class Learner:
             self.task, self.update, self._batches = self.task + 1, 0, None
         return loss.detach()
 
-    def _start_task(self, task: Experience) -> None:
+    def _start_task(self, task: StoredTask) -> None:
         """Begin a task; if the strategy gives another model, the optimiser begins anew."""
         model = self.strategy.start_task(self.model, task, self.optimiser, self.updates)
         if model is not None and model is not self.model:
-            self.model, self._parameters = model, list(model.parameters())
-            self.optimiser = _optimiser(self._make, self._parameters)
+            self._attach(model)
+
+    def _attach(self, model: nn.Module) -> None:
+        """Take a model, and build the optimiser on it."""
+        make = self._make
+        if not callable(make):
+            make = choose(make, model, self.stream[0].samples(torch.tensor([0])).x)
+        self.model, self._parameters = model, list(model.parameters())
+        made: object = attach(make, model)
+        if not isinstance(made, Optimizer):
+            raise InputError(
+                "expected a function from parameters to an optimiser, but it gave a "
+                f"{type(made).__name__}. Try partial(torch.optim.SGD, lr=0.01)."
+            )
+        self.optimiser = made
 
     def result(self) -> Result:
         """What it was able to do; the rows of tasks that are still to come are NaN."""
@@ -163,6 +199,7 @@ class Learner:
         """All that changes, as tensors, plain values, and dictionaries and lists of them."""
         state = {
             "made": self._made(),
+            "step": self.step,
             "task": self.task,
             "update": self.update,
             "batches": None if self._batches is None else self._batches.state_dict(),
@@ -171,11 +208,10 @@ class Learner:
             "matrix": self.matrix,
             "curve": [[one.task, one.update, *one.accuracies] for one in self.curve],
             "model": dict(self.model.state_dict()),
-            "optimiser": _pack(self.optimiser),
+            "optimiser": self.optimiser.state_dict(),
             "strategy": self.strategy.state_dict(),
         }
-        tensors, rest = split(state)
-        copies: dict[str, Any] = join({path: t.clone() for path, t in tensors.items()}, rest)
+        copies: dict[str, Any] = cloned(state)
         return copies
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -213,8 +249,8 @@ class Learner:
     def _load(self, state: dict[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self.strategy.load_state_dict(state["strategy"])
-        _unpack(self.optimiser, state["optimiser"])
-        self.task, self.update = state["task"], state["update"]
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.step, self.task, self.update = state["step"], state["task"], state["update"]
         self.matrix = state["matrix"].clone()
         self.curve = [Moment(task, update, tuple(a)) for task, update, *a in state["curve"]]
         self._generator.set_state(state["generator"])
@@ -225,31 +261,9 @@ class Learner:
             self._until = self.updates
         self._random = state["random"].clone()
 
-    def _new_batches(self, task: Experience) -> Batches:
+    def _new_batches(self, task: StoredTask) -> Shuffled:
         device = next(self.model.parameters()).device
-        elsewhere = device if device != task.train.x.device else None
-        return Batches(task, self.batch_size, generator=self._generator, device=elsewhere)
-
-
-def _optimiser(make: MakeOptimiser, parameters: list[nn.Parameter]) -> Optimizer:
-    made: object = make(parameters)
-    if not isinstance(made, Optimizer):
-        raise InputError(
-            "expected a function from parameters to an optimiser, but it gave a "
-            f"{type(made).__name__}. Try partial(torch.optim.SGD, lr=0.01)."
-        )
-    return made
-
-
-def _pack(optimiser: Optimizer) -> dict[str, Any]:
-    state = optimiser.state_dict()
-    each = {str(place): entries for place, entries in state["state"].items()}
-    return {"state": each, "param_groups": state["param_groups"]}
-
-
-def _unpack(optimiser: Optimizer, state: dict[str, Any]) -> None:
-    each = {int(place): entries for place, entries in state["state"].items()}
-    optimiser.load_state_dict({"state": each, "param_groups": state["param_groups"]})
+        return Shuffled(task, self.batch_size, generator=self._generator, device=device)
 
 
 def train(
@@ -275,5 +289,5 @@ def train(
     """
     learner = Learner(model, stream, strategy, **options)
     while not learner.done:
-        learner.step()
+        learner.advance()
     return learner.result()

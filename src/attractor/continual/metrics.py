@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attractor.errors import InputError
 from attractor.estimates import Estimate, estimate
+from attractor.tasks import Measure
 
 
 def average_accuracy(R: Tensor) -> float:
@@ -123,6 +124,21 @@ METRICS: dict[str, Callable[[Tensor], float]] = {
     "forgetting": forgetting,
     "fwt": forward_transfer,
 }
+
+NAMES = {
+    "acc": "accuracy",
+    "aia": "average_incremental_accuracy",
+    "bwt": "backward_transfer",
+    "fa1": "first_task_accuracy",
+    "forgetting": "forgetting",
+    "fwt": "forward_transfer",
+}
+"""The measures as tables and reports name them."""
+
+MEASURES = {
+    name: Measure("min" if name == "forgetting" else "max", "share") for name in NAMES.values()
+}
+"""What each of them is."""
 
 
 def measure(R: Tensor) -> dict[str, float]:

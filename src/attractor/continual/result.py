@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from attractor.continual.metrics import measure
-from attractor.continual.strategies.base import answer, asked
-from attractor.tasks import IGNORE
-from attractor.tasks.streams import Experience, Stream
+from attractor.tasks import StoredTask
+from attractor.tasks.streams import Stream
+from attractor.training.evaluate import evaluate
 
 
 @dataclass(frozen=True)
@@ -55,27 +55,16 @@ class Result:
         return f"Result of {len(self.names)} tasks: {numbers}"
 
 
-def accuracy(model: nn.Module, task: Experience, *, batch_size: int = 1000) -> float:
+def accuracy(model: nn.Module, task: StoredTask, *, batch_size: int = 1000) -> float:
     """The share of a task's test samples, or of the steps asked, that the model gets right.
 
     Example:
-        >>> from attractor.tasks.streams import Data
+        >>> from attractor.tasks import ArrayTask, Data
         >>> data = Data(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0]))
-        >>> accuracy(torch.nn.Identity(), Experience("half", 0, data, data, (0,)))
+        >>> accuracy(torch.nn.Identity(), ArrayTask("half", 0, data, data, (0,)))
         0.5
     """
-    right = asks = 0
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    training = model.training
-    model.eval()
-    with torch.inference_mode():
-        for held in task.held_out(batch_size):
-            batch = held if held.x.device == device else held.map(lambda t: t.to(device))
-            y = asked(batch)
-            right += int(((answer(model, batch).argmax(-1) == y) & (y != IGNORE)).sum())
-            asks += int((y != IGNORE).sum())
-    model.train(training)
-    return right / asks
+    return evaluate(model, task, "test", batch_size)["accuracy"]
 
 
 def accuracies(model: nn.Module, stream: Stream) -> Tensor:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import accumulate, pairwise
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 
 from attractor.continual.rows import shares
 from attractor.continual.strategies.base import Loss
-from attractor.tasks.streams import Samples, joined
+from attractor.tasks import Batch, joined
 
 PROBE = 8
 """Samples on which a loss is tried."""
@@ -28,7 +29,7 @@ class Balanced:
         >>> from attractor.continual.strategies.base import cross_entropy
         >>> model = nn.Linear(2, 2)
         >>> task = torch.zeros(5, dtype=torch.long)
-        >>> new, old = (Samples(torch.ones(n, 2), task[:n], task[:n]) for n in (3, 5))
+        >>> new, old = (Batch(torch.ones(n, 2), task[:n], task[:n]) for n in (3, 5))
         >>> loss = Balanced()(model, new, old, [1, 4], cross_entropy)
         >>> torch.allclose(loss, 2 * cross_entropy(model, new))
         True
@@ -39,7 +40,7 @@ class Balanced:
         self._heeds = False
 
     def __call__(
-        self, model: nn.Module, new: Samples, old: Samples, sizes: Sequence[int], base: Loss
+        self, model: nn.Module, new: Batch, old: Batch, sizes: Sequence[int], base: Loss
     ) -> Tensor:
         both = joined([new, old])
         if self._tried is not base:
@@ -51,22 +52,22 @@ class Balanced:
         return base(model, new) + torch.stack(means).mean()
 
 
-def weighted(batch: Samples, weight: Tensor) -> Samples:
+def weighted(batch: Batch, weight: Tensor) -> Batch:
     """The samples with these shares in the loss."""
-    return Samples(batch.x, batch.y, batch.task, batch.lengths, weight.to(batch.x.device))
+    return replace(batch, weight=weight.to(batch.y.device))
 
 
-def groups(batch: Samples, sizes: Sequence[int]) -> list[Samples]:
+def groups(batch: Batch, sizes: Sequence[int]) -> list[Batch]:
     """Samples cut into groups, one after the other."""
     return [batch[slice(*span)] for span in pairwise(accumulate(sizes, initial=0))]
 
 
-def heeds_weights(model: nn.Module, batch: Samples, base: Loss) -> bool:
+def heeds_weights(model: nn.Module, batch: Batch, base: Loss) -> bool:
     r"""Whether a loss on weighted samples is :math:`\sum_i w_i \ell_i`, tried on a few of them.
 
     Example:
         >>> model, y = nn.Linear(2, 2), torch.tensor([0, 1, 1])
-        >>> batch = Samples(torch.ones(3, 2), y, torch.zeros(3))
+        >>> batch = Batch(torch.ones(3, 2), y, torch.zeros(3))
         >>> heeds_weights(model, batch, lambda m, b: nn.functional.cross_entropy(m(b.x), b.y))
         False
     """

@@ -68,7 +68,7 @@ def name_of(table: Mapping[str, Any]) -> str | None:
 
 
 SIZES = ("hidden_size", "num_layers", "bidirectional", "dropout", "compose", "hidden", "bound")
-"""What stays of a network when another cell takes its place."""
+"""What stays of a recurrent network when another cell takes the place of its own."""
 
 
 def laid_over(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
@@ -95,16 +95,12 @@ def laid_over(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 def _sized(before: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
     """A network in the place of another, in its sizes where it does not say others."""
-    if "cell" in model:
-        recurrent = "cell" in before
-        kept = SIZES if recurrent else ("hidden", "bound")
-        if {"hidden", "hidden_size"} & model.keys():
-            kept = tuple(name for name in kept if name not in ("hidden", "hidden_size"))
-        return {name: before[name] for name in kept if name in before} | model
-    if "hidden_size" in before and "hidden" not in model:
-        return {"hidden": [before["hidden_size"]] * before.get("num_layers", 1)} | model
-    kept = {name: before[name] for name in ("hidden", "bound") if name in before}
-    return kept | model
+    if "hidden_size" in before and "cell" not in model:
+        before = {"hidden": [before["hidden_size"]] * before.get("num_layers", 1), **before}
+    stays = {*SIZES} if "cell" in before and "cell" in model else {"hidden", "bound"}
+    if {"hidden", "hidden_size"} & model.keys():
+        stays -= {"hidden", "hidden_size"}
+    return {name: value for name, value in before.items() if name in stays} | model
 
 
 def agreement(own: dict[str, Any], changes: dict[str, Any]) -> int:

@@ -9,11 +9,10 @@ import torch
 
 from attractor.errors import InputError
 from attractor.estimates import estimate
-from attractor.experiments.build import build_task
-from attractor.experiments.config import NetworkConfig, TaskConfig
-from attractor.experiments.networks import build_network
+from attractor.experiments.kinds.parts import model_for, task_for
 from attractor.experiments.rules import named
 from attractor.meta import Curve, Problem, compare
+from attractor.runs.drive import Context
 
 
 def compare_on(
@@ -53,10 +52,10 @@ def compare_on(
     if split not in ("test", "valid"):
         raise InputError(f"expected the split test or valid, but got {split!r}. Try test.")
     torch.set_num_threads(threads)
-    made = build_task(TaskConfig(name=task, order="flat"), data)  # type: ignore[call-arg]
-    network = NetworkConfig(name="mlp", hidden=hidden)
+    model = {"name": "mlp", "hidden": hidden}
+    made = task_for({"name": task}, model, Context(data))
     problem = Problem(
-        lambda g: build_network(network, made.input_size, made.output_size, generator=g),
+        lambda g: model_for(model, made, generator=g),
         made,
         batch_size,
     )

@@ -8,20 +8,17 @@ from importlib.resources import as_file
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from attractor.errors import InputError, RunError, unknown
-from attractor.experiments.config import validated
-from attractor.experiments.learned import HAND_MADE, hand_made, parts
-from attractor.experiments.learned_config import LearnedRun, OptimiserConfig
-from attractor.experiments.preparation import Factory, MetaTraining
-from attractor.optimisers import OPTIMISERS, Rule, load_rule, save_rule, shipped
+from attractor.experiments.kinds.supervised import SupervisedRun, meta_training
+from attractor.meta import MetaTrainer, PESTrainer
+from attractor.optimisers import OPTIMISERS, Maker, Rule, load_rule, save_rule, shipped
 from attractor.optimisers.files import about, load_pretrained, shipped_file
 from attractor.runs.checkpoint import candidates
 from attractor.runs.drive import Context, Every, drive
 from attractor.runs.folder import METRICS
 from attractor.training.process import Diverged, Row
 
+Trainer = MetaTrainer | PESTrainer
 SUFFIX = ".safetensors"
 """Of the file of a rule, by which a rule's file is told from its name."""
 POINTS = 40
@@ -29,7 +26,7 @@ POINTS = 40
 
 
 def train_rule(
-    config: LearnedRun,
+    config: SupervisedRun,
     out: Path,
     *,
     data: Path | None = None,
@@ -39,7 +36,7 @@ def train_rule(
     """Meta-train the optimiser of a run, and write it with its card; goes on where it was stopped.
 
     Args:
-        config: a run of kind ``learned``, whose optimiser is learned.
+        config: a run of kind ``supervised``, whose optimiser is learned.
         out: the safetensors file to write; until it is there, a folder beside it has checkpoints.
         data: the data root.
         on_row: told of each update of the rule: which, of how many at most, and its losses.
@@ -52,24 +49,17 @@ def train_rule(
             f"expected the file to write to end in {SUFFIX}, but got {out}. Try {out}{SUFFIX}."
         )
     folder = out.with_name(f"{out.name}.training")
-    made: list[MetaTraining] = []
+    made: list[Trainer] = []
 
-    def make() -> MetaTraining:
-        torch.set_num_threads(config.train.threads)
-        preparation, *_ = parts(config, data)
-        if not isinstance(preparation, MetaTraining):
-            raise InputError(
-                f"expected an optimiser to meta-train, but {config.label} is made by hand or comes "
-                "with its weights. Try --only with the label of another."
-            )
-        made.append(preparation)
-        return preparation
+    def make() -> Trainer:
+        made.append(meta_training(config, Context(data, out.parent, stop)))
+        return made[0]
 
-    def write(process: MetaTraining) -> dict[str, Any]:
+    def write(process: Trainer) -> dict[str, Any]:
         save_rule(process.rule, out, about=card(config, *_history(folder)))
         return {"file": out.name}
 
-    def show(process: MetaTraining, rows: list[Row]) -> None:
+    def show(process: Trainer, rows: list[Row]) -> None:
         for row in rows:
             on_row(process.step, process.planned, row)
 
@@ -102,16 +92,17 @@ def _history(folder: Path) -> tuple[list[float], float]:
     return [json.loads(line)["loss"] for line in lines], seconds
 
 
-def card(config: LearnedRun, curve: list[float], seconds: float) -> dict[str, Any]:
+def card(config: SupervisedRun, curve: list[float], seconds: float) -> dict[str, Any]:
     """What a user wants to know of a rule: tasks, budget, seed, and the loss as it learnt."""
-    meta = config.meta.model_dump()
-    tasks = meta.pop("tasks") or [config.task.model_dump()]
+    assert config.meta is not None
+    meta = config.meta.model_dump(exclude_none=True)
+    tasks = meta.pop("tasks") or [config.task]
     every = max(1, len(curve) // POINTS)
     means = [curve[i : i + every] for i in range(0, len(curve), every)]
     return {
         "tasks": tasks,
-        "network": config.network.model_dump(exclude_none=True),
-        "batch size": meta.pop("batch_size") or config.train.batch_size,
+        "model": config.model,
+        "batch size": meta.pop("batch_size", None) or config.train.batch_size,
         "meta-training": meta,
         "seed": config.seed,
         "updates of the rule": len(curve),
@@ -132,12 +123,12 @@ def read_card(name: str) -> dict[str, Any]:
         return about(path)
 
 
-def named(text: str) -> Factory:
+def named(text: str) -> Maker:
     """An optimiser by the name that a user types.
 
     Args:
         text: a file of a rule; ``lstm/mlp``, a rule that comes with the package, or ``lstm``, the
-            first of that kind; or one made by hand with its options, such as
+            only one of that kind; or one made by hand with its options, such as
             ``sgd:lr=0.1,momentum=0.9``.
 
     Example:
@@ -147,19 +138,23 @@ def named(text: str) -> Factory:
     if text.endswith(SUFFIX):
         return load_rule(text)
     kind, colon, listed = text.partition(":")
-    if kind in HAND_MADE:
-        options: dict[str, Any] = {"name": kind}
-        for option in filter(None, listed.split(",")):
-            key, _, value = option.partition("=")
-            try:
-                options[key] = float(value)
-            except ValueError as error:
-                raise InputError(
-                    f"expected options as sgd:lr=0.1,momentum=0.9, but got {text!r}. "
-                    "Give each option a number."
-                ) from error
-        return hand_made(validated(OptimiserConfig, options, text))
+    if kind in OPTIMISERS and not OPTIMISERS[kind].learned:
+        return OPTIMISERS[kind](**_numbers(text, listed))
     kind, _, which = text.partition("/")
     if kind not in OPTIMISERS or colon:
         raise unknown("optimiser", text, OPTIMISERS)
     return load_pretrained(kind, which or None)
+
+
+def _numbers(text: str, listed: str) -> dict[str, float]:
+    options: dict[str, float] = {}
+    for option in filter(None, listed.split(",")):
+        key, _, value = option.partition("=")
+        try:
+            options[key] = float(value)
+        except ValueError as error:
+            raise InputError(
+                f"expected options as sgd:lr=0.1,momentum=0.9, but got {text!r}. "
+                "Give each option a number."
+            ) from error
+    return options

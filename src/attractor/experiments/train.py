@@ -1,11 +1,11 @@
 """Runs of configurations: one process each, built by its kind and driven in its folder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
 from attractor.errors import RunError
-from attractor.experiments.config import RunConfig
+from attractor.experiments.config import ExperimentConfig, RunConfig
 from attractor.experiments.kinds import kind
 from attractor.experiments.work import Work
 from attractor.runs import folder as folders
@@ -19,6 +19,11 @@ from attractor.training.process import Diverged
 def run_folder(out: Path, config: RunConfig) -> Path:
     """Where the run of a configuration lives."""
     return out / config.experiment / config.id
+
+
+def runs_of(name: str, experiment: ExperimentConfig, only: Iterable[str] = ()) -> list[RunConfig]:
+    """Every run of an experiment, or of its variants that are named."""
+    return experiment.runs(name, kind(experiment.kind).run, only)
 
 
 def train(

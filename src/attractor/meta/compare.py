@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from attractor.errors import InputError
 from attractor.meta.learners import Problem
 from attractor.optimisers import Maker, attach
-from attractor.tasks import Batch, Objective, Task, evaluate
+from attractor.tasks import Objective
+from attractor.training import Diverged, Plan, Supervised, evaluate
 
 
 @dataclass
@@ -113,22 +114,21 @@ def _follow(
     split: Any,
     generator: torch.Generator,
 ) -> None:
-    sampler = problem.task.sampler(problem.batch_size, generator=generator)
-    place = next(network.parameters()).device
+    plan = Plan(steps, problem.batch_size, log_every=1, eval_every=None)
     optimiser = attach(make, network)
+    training = Supervised(network, problem.task, optimiser, plan, generator=generator)
     alive = True
     for step in range(1, steps + 1):
-        batch = Batch(*(part.to(place) for part in sampler.draw()))
+        loss = math.inf
         if alive:
-            loss = problem.task.loss(network(batch.x), batch.y)
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            alive = bool(loss.isfinite()) and _finite(network)
-        curve.train.append(loss.item() if alive else math.inf)
-        if alive:
-            optimiser.step()
+            try:
+                [row] = training.advance()
+                loss = row["loss"]
+            except Diverged:
+                alive = False
+        curve.train.append(loss)
         if step == steps or (every is not None and step % every == 0):
-            found = _measure(network, problem.task, split, batch) if alive else {}
+            found = _measure(training, split) if alive else {}
             reached = found.get("loss", math.inf)
             ended = math.isfinite(reached)
             curve.steps.append(step)
@@ -136,14 +136,10 @@ def _follow(
             curve.accuracy.append(found.get("accuracy", math.nan) if ended else 0.0)
 
 
-def _measure(network: nn.Module, task: Task, split: Any, batch: Batch) -> dict[str, float]:
-    """The held-out metrics, or the value of an objective, of which nothing can be held out."""
+def _measure(training: Supervised, split: Any) -> dict[str, float]:
+    """The held-out measures, or the value of an objective, of which nothing can be held out."""
+    task = training.task
     if not isinstance(task, Objective):
-        return evaluate(network, task, split, 1000)
+        return evaluate(training.model, task, split, 1000)
     with torch.no_grad():
-        return {"loss": task.loss(network(batch.x), batch.y).item()}
-
-
-def _finite(network: nn.Module) -> bool:
-    gradients: list[Tensor] = [p.grad for p in network.parameters() if p.grad is not None]
-    return all(bool(g.isfinite().all()) for g in gradients)
+        return {"loss": task.loss(training.model, training.sampler.draw()).item()}

@@ -72,7 +72,7 @@ class Learners:
                 )
         stacked, self.buffers = stack_module_state(networks * copies)
         self.problem, self.copies = problem, copies
-        self.network = networks[0]
+        self.judged = _Judged(networks[0], problem.task)
         self.names = list(stacked)
         self.view = View.of(value[0] for value in stacked.values())
         self.start = torch.cat([v.detach().flatten(1) for v in stacked.values()], dim=1)
@@ -84,7 +84,7 @@ class Learners:
             )
         still = [torch.full((v[0].numel(),), n in self.frozen) for n, v in stacked.items()]
         self.still = torch.cat(still).to(self.start.device) if self.frozen else None
-        self.sampler = problem.task.sampler(problem.batch_size, generator=generator)
+        self.sampler = problem.task.batches(problem.batch_size, generator=generator)
 
     def first_params(self, rule: Rule) -> Tensor:
         """Their parameters before the first update, in the type of the rule."""
@@ -104,10 +104,15 @@ class Learners:
     def draw(self) -> Batch:
         """The next batch of every learner."""
         drawn = [self.sampler.draw() for _ in range(len(self.start) // self.copies)]
-        place = self.start.device
-        return Batch(
-            *(torch.stack(part * self.copies).to(place) for part in zip(*drawn, strict=True))
+        if drawn[0].lengths is not None or isinstance(drawn[0].x, tuple):
+            raise InputError(
+                "expected batches of one tensor without lengths, which learners can read side by "
+                "side, but the task has ragged or paired inputs. Pad them in the task."
+            )
+        x, y = (
+            torch.stack([getattr(one, name) for one in drawn] * self.copies) for name in ("x", "y")
         )
+        return Batch(x, y).to(self.start.device)
 
     def losses(self, params: Tensor, batch: Batch) -> Tensor:
         """The loss of every learner on its batch."""
@@ -117,10 +122,11 @@ class Learners:
         named |= {name: named[name].detach() for name in self.frozen}
 
         def loss(weights: dict[str, Tensor], buffers: dict[str, Any], x: Tensor, y: Tensor) -> Any:
-            output = functional_call(self.network, (weights, buffers), (x,))
-            return self.problem.task.loss(output, y)
+            return functional_call(self.judged, (weights, buffers), (x, y))
 
-        result: Tensor = vmap(loss, randomness="different")(named, self.buffers, *batch)
+        result: Tensor = vmap(loss, randomness="different")(
+            _inside(named), _inside(self.buffers), batch.x, batch.y
+        )
         return result
 
     def gradients(
@@ -133,3 +139,19 @@ class Learners:
             # a learner's loss depends on its own row alone, so the sum gives each its gradient
             (gradient,) = torch.autograd.grad(losses.sum(), point, create_graph=create_graph)
         return (losses, gradient) if create_graph else (losses.detach(), gradient)
+
+
+class _Judged(nn.Module):
+    """The loss of a network on a batch, as a module of which the weights can be replaced."""
+
+    def __init__(self, network: nn.Module, task: Task) -> None:
+        super().__init__()
+        self.network, self.task = network, task
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.task.loss(self.network, Batch(x, y))
+
+
+def _inside(tensors: dict[str, Any]) -> dict[str, Any]:
+    """Tensors of a network by their names in `_Judged`."""
+    return {f"network.{name}": tensor for name, tensor in tensors.items()}

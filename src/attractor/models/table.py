@@ -127,7 +127,7 @@ def _signed(
         if one.name not in {*mine, *leave, "device", "dtype"}
     ]
     build.__signature__ = inspect.Signature([*own, *rest])  # type: ignore[attr-defined]
-    build.__annotations__ |= get_type_hints(kind.__init__)  # type: ignore[misc]
+    build.__annotations__ |= get_type_hints(kind.__init__)
     return build
 
 

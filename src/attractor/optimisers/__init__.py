@@ -3,6 +3,7 @@
 from attractor.optimisers.anytime import Anytime as Anytime
 from attractor.optimisers.attach import attach as attach
 from attractor.optimisers.attach import sizes as sizes
+from attractor.optimisers.choose import choose as choose
 from attractor.optimisers.decaynet import DecayNetOptimiser as DecayNetOptimiser
 from attractor.optimisers.dmsgd import DMSGD as DMSGD
 from attractor.optimisers.files import load_rule as load_rule

@@ -48,8 +48,7 @@ class CellStack(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        made: Callable[..., Cell[Any, Any]]
-        made = lookup("cell", CELLS, cell) if isinstance(cell, str) else cell
+        made: Any = lookup("cell", CELLS, cell) if isinstance(cell, str) else cell
         if isinstance(hidden_size, int):
             hidden_size = [hidden_size] * positive(type(self), "layers", layers)
         self.cells = nn.ModuleList(

@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
+from attractor.errors import InputError
+
 IGNORE = -100
 """The label of a step at which nothing is asked."""
 
@@ -62,6 +64,16 @@ class Batch:
     def to(self, device: torch.device | str) -> "Batch":
         """The batch where a model is; itself if it is there."""
         return self if self.y.device == torch.device(device) else self.map(lambda t: t.to(device))
+
+    @property
+    def places(self) -> Tensor:
+        """The place in the stream of each sample's task, once it is known to be told."""
+        if self.task is None:
+            raise InputError(
+                "expected a batch that tells the task of each sample, but it does not. "
+                "Try Batch(x, y, task=torch.full((len(y),), place))."
+            )
+        return self.task
 
     @property
     def features(self) -> tuple[int, ...]:

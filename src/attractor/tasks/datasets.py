@@ -81,7 +81,7 @@ class DatasetTask(StoredTask):
         return self._features
 
     def __len__(self) -> int:
-        return len(self.train)  # type: ignore[arg-type]
+        return len(self.train)
 
     def samples(self, index: Tensor, generator: Generator | None = None) -> Batch:
         return self._placed(self._read(self.train, index))

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.optim import Optimizer
 from torch.utils.data import TensorDataset
 
 from attractor.errors import InputError
-from attractor.optimisers import attach, optimiser
+from attractor.optimisers import Maker, attach, choose
 from attractor.tasks import Judged, Task
 from attractor.tasks.arrays import as_tensor
 from attractor.tasks.datasets import over
@@ -18,7 +17,7 @@ from attractor.training.evaluate import evaluate
 from attractor.training.process import Row
 from attractor.training.supervised import Plan, Supervised
 
-Spec = str | dict[str, Any] | Callable[..., Optimizer]
+Spec = str | dict[str, Any] | Maker
 """An optimiser by name, by name and options, or as what makes one from parameters."""
 
 
@@ -70,10 +69,15 @@ def fit(
     made = Plan(steps, **watched | plan)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        if callable(optimiser):
+            make: Maker = optimiser
+        else:
+            shown = task.batches(1, generator=torch.Generator()).draw().x
+            make = choose(optimiser, model, shown)
         training = Supervised(
             model,
             task,
-            attach(_maker(optimiser), model),
+            attach(make, model),
             made,
             generator=torch.Generator().manual_seed(seed),
         )
@@ -121,7 +125,3 @@ def _tensors(pair: Any, what: str) -> TensorDataset:
     if y.dtype == torch.float64:
         y = y.float()
     return TensorDataset(x, y if y.is_floating_point() else y.long())
-
-
-def _maker(spec: Spec) -> Callable[..., Optimizer]:
-    return spec if callable(spec) else optimiser(spec)

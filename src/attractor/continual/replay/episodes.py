@@ -8,7 +8,7 @@ from torch import Generator
 from attractor.checks import one_of, whole
 from attractor.continual.replay import Reservoir, Rows, Slots, hard_storage, ring_buffer
 from attractor.errors import InputError
-from attractor.tasks.streams import Samples
+from attractor.tasks import Batch
 
 Kind = Literal["hard", "ring", "reservoir", "classes"]
 """The first samples of each task, the newest, a fair sample of all, or one of each class."""
@@ -32,7 +32,7 @@ class Episodes:
     Example:
         >>> episodes = Episodes("hard", 3, 2, generator=torch.Generator().manual_seed(0))
         >>> x, y = torch.arange(8.0).reshape(4, 2), torch.tensor([0, 1, 0, 1])
-        >>> episodes.add(Samples(x, y, torch.zeros(4, dtype=torch.long)))
+        >>> episodes.add(Batch(x, y, task=torch.zeros(4, dtype=torch.long)))
         >>> len(episodes.all_of([0])), len(episodes.draw(2, [0]))
         (3, 2)
     """
@@ -54,20 +54,20 @@ class Episodes:
                 )
             self.memory = Reservoir(size, balanced=kind == "classes", generator=generator)
 
-    def add(self, batch: Samples) -> None:
+    def add(self, batch: Batch) -> None:
         """Remember samples, each as one of its own task, as far as the memory does."""
         if isinstance(self.memory, Slots):
-            first, last = (int(end) for end in torch.aminmax(batch.task))
-            self.memory.add(rows(batch), first if first == last else batch.task)
+            first, last = (int(end) for end in torch.aminmax(batch.places))
+            self.memory.add(rows(batch), first if first == last else batch.places)
         else:
-            self.memory.add(rows(batch), batch.y if batch.y.ndim == 1 else batch.task)
+            self.memory.add(rows(batch), batch.y if batch.y.ndim == 1 else batch.places)
 
     def before(self, task: int) -> list[int]:
         """The earlier tasks of which something is kept."""
         assert isinstance(self.memory, Slots)
         return [one for one, size in enumerate(self.memory.sizes(range(task))) if size]
 
-    def draw(self, count: int, tasks: list[int], generator: Generator | None = None) -> Samples:
+    def draw(self, count: int, tasks: list[int], generator: Generator | None = None) -> Batch:
         """Samples of each task, task by task."""
         assert isinstance(self.memory, Slots)
         return samples(self.memory.draw(count, tasks, generator=generator or self.generator))
@@ -77,7 +77,7 @@ class Episodes:
         assert isinstance(self.memory, Slots)
         return self.memory.drawn(count, tasks)
 
-    def draw_any(self, count: int, tasks: list[int], generator: Generator | None = None) -> Samples:
+    def draw_any(self, count: int, tasks: list[int], generator: Generator | None = None) -> Batch:
         """Samples of all these tasks together; of a reservoir, of all that it holds."""
         generator = generator or self.generator
         if isinstance(self.memory, Slots):
@@ -88,7 +88,7 @@ class Episodes:
         """Whether there is anything to draw."""
         return any(self.sizes(tasks)) if isinstance(self.memory, Slots) else len(self.memory) > 0
 
-    def all_of(self, tasks: list[int]) -> Samples:
+    def all_of(self, tasks: list[int]) -> Batch:
         """Everything that is kept of some tasks, task by task."""
         assert isinstance(self.memory, Slots)
         return samples(self.memory.rows(tasks))
@@ -108,12 +108,13 @@ class Episodes:
         self.generator.set_state(state["generator"])
 
 
-def rows(batch: Samples) -> Rows:
+def rows(batch: Batch) -> Rows:
     """Samples as a memory holds them."""
-    columns = (batch.x, batch.y, batch.task)
+    columns = (batch.x, batch.y, batch.places)
     return columns if batch.lengths is None else (*columns, batch.lengths)
 
 
-def samples(columns: Rows) -> Samples:
+def samples(columns: Rows) -> Batch:
     """Samples as a learner reads them."""
-    return Samples(*columns)
+    x, y, task, *lengths = columns
+    return Batch(x, y, lengths[0] if lengths else None, task)

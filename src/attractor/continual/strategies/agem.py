@@ -7,11 +7,13 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
+from attractor.checks import whole
 from attractor.continual.replay import Slots
 from attractor.continual.replay.episodes import rows, samples
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
-from attractor.checks import whole
-from attractor.tasks.streams import Experience, Samples, Stream, joined
+from attractor.continual.strategies.base import Loss, Strategy
+from attractor.tasks import Batch, StoredTask, joined
+from attractor.tasks.answers import cross_entropy
+from attractor.tasks.streams import Stream
 
 PENDING = 64
 """Batches that are written into the memory at once."""
@@ -56,13 +58,13 @@ class AGEM(Strategy):
         self._groups = torch.arange(len(stream))[:, None].repeat(1, stream.outputs)
         if each_class:
             for task, first, end in zip(stream, self._ends, self._ends[1:], strict=False):
-                self._groups[task.task, list(task.classes)] = torch.arange(first, end)
+                self._groups[task.place, list(task.classes)] = torch.arange(first, end)
         self.memory = Slots(self.per_class, self._ends[-1], newest=True)
-        self._pending: list[Samples] = []
+        self._pending: list[Batch] = []
         self._finish(0)
         return model
 
-    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+    def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         self._base = base
         self._pending.append(batch)
         if len(self._pending) == PENDING:
@@ -83,13 +85,13 @@ class AGEM(Strategy):
         """Write the latest batches into the memory, all at once."""
         if self._pending:
             batch = joined(self._pending)
-            answer = batch.y if batch.y.ndim == 1 else torch.zeros_like(batch.task)
-            self.memory.add(rows(batch), self._groups[batch.task.cpu(), answer.cpu()])
+            answer = batch.y if batch.y.ndim == 1 else torch.zeros_like(batch.places)
+            self.memory.add(rows(batch), self._groups[batch.places.cpu(), answer.cpu()])
             self._pending = []
 
-    def end_task(self, model: nn.Module, task: Experience) -> None:
+    def end_task(self, model: nn.Module, task: StoredTask) -> None:
         self._remember()
-        self._finish(task.task + 1)
+        self._finish(task.place + 1)
 
     def _finish(self, tasks: int) -> None:
         """Find the memories of the finished tasks."""
@@ -98,7 +100,7 @@ class AGEM(Strategy):
         group, place = (torch.arange(self.per_class) < sizes[:, None]).nonzero(as_tuple=True)
         self._places = group * self.per_class + place
 
-    def _draw(self) -> Samples:
+    def _draw(self) -> Batch:
         """Memories of the finished tasks, all equally likely."""
         chosen = torch.randperm(len(self._places), generator=self.generator)
         places = self._places[chosen[: self.reference_batch]]

@@ -4,17 +4,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor, nn
-from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 from torch.optim import Optimizer
 
 from attractor.errors import InputError
-from attractor.tasks import IGNORE
-from attractor.tasks.streams import Experience, Samples, Stream
+from attractor.tasks import Batch, StoredTask, cross_entropy
+from attractor.tasks.streams import Stream
 
-Loss = Callable[[nn.Module, Samples], Tensor]
+Loss = Callable[[nn.Module, Batch], Tensor]
 r"""From a model and some samples to a number to be made small.
 
 Samples without weights (``batch.weight is None``) give the mean of their losses, samples with
@@ -24,56 +21,9 @@ heeds them; one that does not costs a pass for each task instead of one for all.
 """
 
 
-def tell(model: nn.Module, inputs: Any, task: Tensor) -> Any:
-    """What a model gives; it is told the tasks of its inputs if it ``needs_task``."""
-    # asked of the class, since a module looks long for what it does not have
-    return model(inputs, task) if getattr(type(model), "needs_task", False) else model(inputs)
-
-
-def answer(model: nn.Module, batch: Samples) -> Tensor:
-    """What the model says to some samples.
-
-    Shape:
-        ``(samples, classes)``, or ``(samples, time, classes)`` for an answer at each step.
-    """
-    output = tell(model, batch.inputs, batch.task)
-    if isinstance(output, PackedSequence):
-        return pad_packed_sequence(output, batch_first=True, total_length=batch.y.shape[1])[0]
-    return output  # type: ignore[no-any-return]
-
-
-def asked(batch: Samples) -> Tensor:
-    """The right answers; nothing is asked beyond the end of a ragged sequence."""
-    if batch.y.ndim == 1 or batch.lengths is None:
-        return batch.y
-    steps = torch.arange(batch.y.shape[1], device=batch.y.device)
-    return batch.y.masked_fill(steps >= batch.lengths[:, None], IGNORE)
-
-
-def latest(batch: Samples) -> int:
+def latest(batch: Batch) -> int:
     """The task that is being learnt: the last in the stream of those in the batch."""
-    return int(batch.task.max())
-
-
-def cross_entropy(model: nn.Module, batch: Samples) -> Tensor:
-    r"""The mean cross entropy, or :math:`\sum_i w_i \ell_i` if the samples have weights.
-
-    Example:
-        >>> batch = Samples(torch.zeros(2, 3), torch.tensor([0, 1]), torch.tensor([0, 0]))
-        >>> round(float(cross_entropy(lambda x: torch.zeros(2, 4), batch)), 4)  # log 4
-        1.3863
-    """
-    output, y = answer(model, batch), asked(batch)
-    if batch.weight is None and y.ndim == 1:
-        return F.cross_entropy(output, y)
-    if batch.weight is None:
-        return F.cross_entropy(output.flatten(0, -2), y.flatten(), ignore_index=IGNORE)
-    each = F.cross_entropy(
-        output.flatten(0, -2), y.flatten(), ignore_index=IGNORE, reduction="none"
-    )
-    if y.ndim > 1:
-        each = each.view_as(y).sum(1) / (y != IGNORE).sum(1).clamp(min=1)
-    return each @ batch.weight.to(each.dtype)
+    return int(batch.places.max())
 
 
 class Strategy:
@@ -125,16 +75,16 @@ class Strategy:
         return model
 
     def start_task(
-        self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int
+        self, model: nn.Module, task: StoredTask, optimiser: Optimizer, updates: int
     ) -> nn.Module | None:
         """Before the first of a task's updates; another model, if it is to go on with another."""
         return None
 
-    def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
+    def loss(self, model: nn.Module, batch: Batch, base: Loss = cross_entropy) -> Tensor:
         """What to make small, given a batch and the loss on samples; to ask changes nothing."""
         return base(model, batch)
 
-    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+    def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         """Remember a batch, once per update; `base` is the loss that `loss` was given."""
 
     def after_backward(self, model: nn.Module) -> None:
@@ -144,7 +94,7 @@ class Strategy:
         """Change the parameters."""
         optimiser.step()
 
-    def end_task(self, model: nn.Module, task: Experience) -> None:
+    def end_task(self, model: nn.Module, task: StoredTask) -> None:
         """After the last of a task's updates."""
 
     def state_dict(self) -> dict[str, Any]:

@@ -7,9 +7,11 @@ from typing import Any
 from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
+from attractor.continual.strategies.base import Loss, Strategy
 from attractor.errors import InputError
-from attractor.tasks.streams import Experience, Samples, Stream
+from attractor.tasks import Batch, StoredTask
+from attractor.tasks.answers import cross_entropy
+from attractor.tasks.streams import Stream
 
 
 def combine(*strategies: Strategy) -> Strategy:
@@ -56,19 +58,19 @@ class Combined(Strategy):
         return model
 
     def start_task(
-        self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int
+        self, model: nn.Module, task: StoredTask, optimiser: Optimizer, updates: int
     ) -> nn.Module | None:
         given = model
         for one in self.strategies:
             model = one.start_task(model, task, optimiser, updates) or model
         return None if model is given else model
 
-    def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
+    def loss(self, model: nn.Module, batch: Batch, base: Loss = cross_entropy) -> Tensor:
         for one in self._inside_out:
             base = partial(one.loss, base=base)
         return base(model, batch)
 
-    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+    def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         for one in self.strategies:
             one.observe(batch, base)
 
@@ -79,7 +81,7 @@ class Combined(Strategy):
     def step(self, model: nn.Module, optimiser: Optimizer) -> None:
         self._steps(model, optimiser)
 
-    def end_task(self, model: nn.Module, task: Experience) -> None:
+    def end_task(self, model: nn.Module, task: StoredTask) -> None:
         for one in self.strategies:
             one.end_task(model, task)
 

@@ -5,12 +5,14 @@ from typing import Any, get_args
 
 from torch import Generator, Tensor, nn
 
+from attractor.checks import whole
 from attractor.continual.replay.ahead import Ahead
 from attractor.continual.replay.episodes import Episodes, Kind, OfTasks
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, latest
+from attractor.continual.strategies.base import Loss, Strategy, latest
 from attractor.continual.weighting import Balanced
-from attractor.checks import whole
-from attractor.tasks.streams import Samples, Stream, joined
+from attractor.tasks import Batch, joined
+from attractor.tasks.answers import cross_entropy
+from attractor.tasks.streams import Stream
 
 
 class ER(Strategy):
@@ -66,11 +68,11 @@ class ER(Strategy):
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self.episodes = Episodes(self.memory, self.size, len(stream), generator=generator)
-        self._ahead: Ahead[Samples | None] = Ahead(generator)
+        self._ahead: Ahead[Batch | None] = Ahead(generator)
         self._mean = Balanced()
         return model
 
-    def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
+    def loss(self, model: nn.Module, batch: Batch, base: Loss = cross_entropy) -> Tensor:
         task = latest(batch)
         old = self._ahead.look(task, partial(self._draw, task))
         if old is None:
@@ -82,12 +84,12 @@ class ER(Strategy):
             sizes = self.episodes.drawn(self.replay, self.episodes.before(task))
         return self._mean(model, batch, old, sizes, base)
 
-    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+    def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         task = latest(batch)
         self._ahead.take(task, partial(self._draw, task))
         self.episodes.add(batch)
 
-    def _draw(self, task: int, generator: Generator) -> Samples | None:
+    def _draw(self, task: int, generator: Generator) -> Batch | None:
         """What is replayed next in a task."""
         past = list(range(task))
         if not self.episodes.holds(past):

@@ -4,6 +4,7 @@ from typing import Any
 
 from torch import Generator, Tensor, nn
 
+from attractor.checks import number, whole
 from attractor.continual.fisher import (
     Anchor,
     check_size,
@@ -13,9 +14,10 @@ from attractor.continual.fisher import (
     pull,
 )
 from attractor.continual.gradients import GroupGradients
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
-from attractor.checks import number, whole
-from attractor.tasks.streams import Experience, Samples, Stream
+from attractor.continual.strategies.base import Loss, Strategy
+from attractor.tasks import Batch, StoredTask
+from attractor.tasks.answers import cross_entropy
+from attractor.tasks.streams import Stream
 
 
 class EWC(Strategy):
@@ -78,19 +80,19 @@ class EWC(Strategy):
         self._base: Loss = cross_entropy
         return model
 
-    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+    def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         self._base = base
 
     def after_backward(self, model: nn.Module) -> None:
         if self.anchors:
             pull(self.gradients.flat, self.anchors, self.strength)
 
-    def end_task(self, model: nn.Module, task: Experience) -> None:
+    def end_task(self, model: nn.Module, task: StoredTask) -> None:
         new = Anchor(self.fisher(task), self.gradients.flat.values())
         old = [Anchor(self.decay * fisher, value) for fisher, value in self.anchors]
         self.anchors = [merged([*old, new])] if self.merge else [*old, new]
 
-    def fisher(self, task: Experience) -> Tensor:
+    def fisher(self, task: StoredTask) -> Tensor:
         """The diagonal of the Fisher information on a task.
 
         Shape:

@@ -9,7 +9,8 @@ from attractor.checks import whole
 from attractor.continual.strategies.base import Strategy
 from attractor.continual.strategies.masks import Masked
 from attractor.errors import InputError
-from attractor.tasks.streams import Experience, Stream
+from attractor.tasks import StoredTask
+from attractor.tasks.streams import Stream
 
 
 class Freeze(Strategy):
@@ -53,8 +54,8 @@ class Freeze(Strategy):
             )
         return model
 
-    def end_task(self, model: nn.Module, task: Experience) -> None:
-        if task.task + 1 == self.after:
+    def end_task(self, model: nn.Module, task: StoredTask) -> None:
+        if task.place + 1 == self.after:
             self._freeze()
 
     def _freeze(self) -> None:

@@ -7,12 +7,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator, Tensor, nn
 
+from attractor.checks import number, one_of, whole
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.replay.episodes import Episodes, OfTasks
 from attractor.continual.rows import Rows
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, latest
-from attractor.checks import number, one_of, whole
-from attractor.tasks.streams import Samples, Stream
+from attractor.continual.strategies.base import Loss, Strategy, latest
+from attractor.tasks import Batch
+from attractor.tasks.answers import cross_entropy
+from attractor.tasks.streams import Stream
 
 RIDGE = 1e-5
 """By which the squared length of each gradient is raised, so that there is one solution."""
@@ -65,7 +67,7 @@ class GEM(Strategy):
         self.gradients = GroupGradients(model)
         return model
 
-    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+    def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         self._task, self._base = latest(batch), base
         self.episodes.add(batch)
 

@@ -7,11 +7,13 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.optim import SGD, Optimizer
 
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
+from attractor.checks import number
+from attractor.continual.strategies.base import Loss, Strategy
 from attractor.continual.strategies.masks import Masked, Wire
 from attractor.errors import InputError
-from attractor.checks import number
-from attractor.tasks.streams import Experience, Samples, Stream
+from attractor.tasks import Batch, StoredTask
+from attractor.tasks.answers import cross_entropy
+from attractor.tasks.streams import Stream
 
 REACH = 6.0
 """Embeddings are clamped to plus or minus this."""
@@ -91,13 +93,13 @@ class HAT(Strategy):
         return self.model
 
     def start_task(
-        self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int
+        self, model: nn.Module, task: StoredTask, optimiser: Optimizer, updates: int
     ) -> None:
-        self.task, self.count = task.task, 0
-        self.epoch, self._samples = updates, len(task.train.y)
+        self.task, self.count = task.place, 0
+        self.epoch, self._samples = updates, len(task)
         self.scales_changes = not _is_plain(optimiser)
 
-    def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
+    def loss(self, model: nn.Module, batch: Batch, base: Loss = cross_entropy) -> Tensor:
         done = (self.count % self.epoch) / max(1, self.epoch - 1)
         self.model.s = 1 / self.sharpness + (self.sharpness - 1 / self.sharpness) * done
         masks = self.model.masks(self.task, self.model.s)
@@ -105,7 +107,7 @@ class HAT(Strategy):
         dear = (torch.cat(masks) * free).sum() / free.sum().clamp(min=1e-6)
         return base(model, batch) + self.strength * dear
 
-    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+    def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         if self.count == 0:
             self.epoch = min(self.epoch, -(-self._samples // len(batch)))
         self.count += 1
@@ -150,8 +152,8 @@ class HAT(Strategy):
             e.clamp_(-REACH, REACH)
 
     @torch.no_grad()
-    def end_task(self, model: nn.Module, task: Experience) -> None:
-        masks = self.model.masks(task.task, self.sharpness)
+    def end_task(self, model: nn.Module, task: StoredTask) -> None:
+        masks = self.model.masks(task.place, self.sharpness)
         self.used = [torch.maximum(old, new) for old, new in zip(self.used, masks, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:

@@ -8,9 +8,11 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.continual.replay.ahead import Ahead
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, latest
+from attractor.continual.strategies.base import Loss, Strategy, latest
 from attractor.continual.weighting import Balanced
-from attractor.tasks.streams import Samples, Stream, joined
+from attractor.tasks import Batch, joined
+from attractor.tasks.answers import cross_entropy
+from attractor.tasks.streams import Stream
 
 
 class Joint(Strategy):
@@ -46,29 +48,29 @@ class Joint(Strategy):
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self.stream, self.generator = stream, generator
-        self._ahead: Ahead[list[Samples]] = Ahead(generator)
+        self._ahead: Ahead[list[Batch]] = Ahead(generator)
         self._mean = Balanced()
         return model
 
-    def loss(self, model: nn.Module, batch: Samples, base: Loss = cross_entropy) -> Tensor:
+    def loss(self, model: nn.Module, batch: Batch, base: Loss = cross_entropy) -> Tensor:
         drawn = self._ahead.look(*self._next(batch))
         old = [some.map(lambda t: t.to(batch.x.device)) for some in drawn]
         if self.balanced and old:
             return self._mean(model, batch, joined(old), [len(some) for some in old], base)
         return base(model, joined([batch, *old]))
 
-    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+    def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         self._ahead.take(*self._next(batch))
 
-    def _next(self, batch: Samples) -> tuple[object, Callable[[Generator], list[Samples]]]:
+    def _next(self, batch: Batch) -> tuple[object, Callable[[Generator], list[Batch]]]:
         """What comes with a batch: a name for it, and how it is drawn."""
         task, count = latest(batch), len(batch)
         return (task, count), partial(self._draw, task, count)
 
-    def _draw(self, task: int, count: int, generator: Generator) -> list[Samples]:
+    def _draw(self, task: int, count: int, generator: Generator) -> list[Batch]:
         drawn = []
-        for one in self.stream.experiences[:task]:
-            rows = torch.randint(len(one.train.y), (count,), generator=generator)
+        for one in self.stream.tasks[:task]:
+            rows = torch.randint(len(one), (count,), generator=generator)
             drawn.append(one.samples(rows, generator))
         return drawn
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor, nn
 
-from attractor.continual.strategies.base import tell
 from attractor.errors import InputError
 from attractor.models import HCN, MLP, MultiHead, ResMLP
+from attractor.tasks.answers import tell
 
 
 class Wire(NamedTuple):

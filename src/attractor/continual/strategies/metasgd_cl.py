@@ -6,12 +6,14 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.optim import Adam, Optimizer
 
+from attractor.checks import number, one_of, whole
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.replay.episodes import Episodes, OfTasks
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy, latest
+from attractor.continual.strategies.base import Loss, Strategy, latest
 from attractor.errors import InputError
-from attractor.checks import number, one_of, whole
-from attractor.tasks.streams import Experience, Samples, Stream, joined
+from attractor.tasks import Batch, StoredTask, joined
+from attractor.tasks.answers import cross_entropy
+from attractor.tasks.streams import Stream
 
 
 class MetaSGDCL(Strategy):
@@ -94,7 +96,7 @@ class MetaSGDCL(Strategy):
         self.b = b.requires_grad_()
         self.meta = Adam([self.b], lr=self.meta_lr, fused=True)
 
-    def end_task(self, model: nn.Module, task: Experience) -> None:
+    def end_task(self, model: nn.Module, task: StoredTask) -> None:
         self.frozen = self.rates
         self._begin(torch.full_like(self.b.detach(), self.initial))
 
@@ -110,7 +112,7 @@ class MetaSGDCL(Strategy):
     def _rate(self) -> Tensor:
         return self.b.detach().clamp(0, self.kappa)  # (6.7)
 
-    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+    def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         self._batch, self._base = batch, base
         self.episodes.add(batch)
 
@@ -133,7 +135,7 @@ class MetaSGDCL(Strategy):
         if self.meta_lr:
             self._learn(model, new, joined(replayed))
 
-    def _learn(self, model: nn.Module, new: Tensor, samples: Samples) -> None:
+    def _learn(self, model: nn.Module, new: Tensor, samples: Batch) -> None:
         """One step of Adam on (6.9), whose gradient is known in closed form."""
         b = self.b.detach()
         after = self.gradients.flat.gradient_of(self._base(model, samples))

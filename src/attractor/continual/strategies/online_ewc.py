@@ -4,11 +4,13 @@ from typing import Any
 
 from torch import Generator, Tensor, nn
 
+from attractor.checks import number, whole
 from attractor.continual.fisher import Anchor, check_size, fisher_diagonal, penalty, pull
 from attractor.continual.gradients import GroupGradients
-from attractor.continual.strategies.base import Loss, Strategy, cross_entropy
-from attractor.checks import number, whole
-from attractor.tasks.streams import Experience, Samples, Stream
+from attractor.continual.strategies.base import Loss, Strategy
+from attractor.tasks import Batch, StoredTask
+from attractor.tasks.answers import cross_entropy
+from attractor.tasks.streams import Stream
 
 
 class OnlineEWC(Strategy):
@@ -63,14 +65,14 @@ class OnlineEWC(Strategy):
         self._base: Loss = cross_entropy
         return model
 
-    def observe(self, batch: Samples, base: Loss = cross_entropy) -> None:
+    def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         self._base = base
 
     def after_backward(self, model: nn.Module) -> None:
         if self.anchor is not None:
             pull(self.gradients.flat, [self.anchor], self.strength * self.decay)
 
-    def end_task(self, model: nn.Module, task: Experience) -> None:
+    def end_task(self, model: nn.Module, task: StoredTask) -> None:
         fisher = fisher_diagonal(
             self.gradients,
             task,

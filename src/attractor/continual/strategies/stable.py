@@ -3,10 +3,10 @@
 from torch import nn
 from torch.optim import Optimizer
 
+from attractor.checks import number
 from attractor.continual.strategies.base import Strategy
 from attractor.errors import InputError
-from attractor.checks import number
-from attractor.tasks.streams import Experience
+from attractor.tasks import StoredTask
 
 
 class Stable(Strategy):
@@ -42,8 +42,8 @@ class Stable(Strategy):
         self.gamma, self.least = gamma, number("least", least, 0)
 
     def start_task(
-        self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int
+        self, model: nn.Module, task: StoredTask, optimiser: Optimizer, updates: int
     ) -> None:
         for group in optimiser.param_groups:
             rate = group.setdefault("first_lr", group["lr"])
-            group["lr"] = max(rate * self.gamma**task.task, min(rate, self.least))
+            group["lr"] = max(rate * self.gamma**task.place, min(rate, self.least))

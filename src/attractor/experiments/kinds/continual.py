@@ -7,18 +7,15 @@ from typing import Any, Literal
 
 import torch
 from pydantic import Field
-from torch import nn
-from torch.optim import Optimizer
 
 from attractor.continual import STRATEGIES, Learner, Strategy, combine
-from attractor.continual.metrics import MEASURES
+from attractor.continual.metrics import MEASURES, NAMES
 from attractor.errors import InputError
 from attractor.experiments.config import Kind, RunConfig, Settings
 from attractor.experiments.kinds.features import Features, Source, kept_features
 from attractor.experiments.kinds.parts import Spec, derived_seed, device_of, seeded
 from attractor.experiments.work import Work
 from attractor.models import make_model
-from attractor.optimisers import attach, choose
 from attractor.runs.drive import Context
 from attractor.tables import lookup, make
 from attractor.tasks.streams import STREAMS, Stream, inject_noise
@@ -43,7 +40,8 @@ class ContinualRun(RunConfig):
     model: Spec
     strategy: Spec = Field(default_factory=lambda: {"name": "naive"})
     """A name and options; ``also`` is another strategy on top of it."""
-    optimiser: Spec = Field(default_factory=lambda: {"name": "sgd", "lr": 0.01})
+    optimiser: Spec | None = None
+    """A name and options; by default SGD at 0.01, as the thesis has it."""
     train: Train
 
     @property
@@ -69,18 +67,14 @@ def build(config: ContinualRun, context: Context) -> Work:
         each_step=first.y.ndim > 1,
         generator=seeded(config.seed, "weights"),
     )
-    shown = stream[0].samples(torch.tensor([0])).x
+    spec = {"name": "sgd", "lr": 0.01} if config.optimiser is None else config.optimiser
     split = config.stream.get("held", "test")
-
-    def optimiser(model: nn.Module) -> Optimizer:
-        rule = choose(config.optimiser, model, shown, generator=seeded(config.seed, "rule"))
-        return attach(rule, model)
 
     learner = Learner(
         model.to(device),
         stream,
         build_strategy(config.strategy),
-        optimiser=optimiser,
+        optimiser=spec,
         batch_size=config.train.batch_size,
         iterations=config.train.steps,
         seed=derived_seed(config.seed, "batches") % 2**62,
@@ -95,7 +89,7 @@ def outcome(learner: Learner) -> dict[str, Any]:
     result = learner.result()
     return {
         "parameters": sum(p.numel() for p in result.model.parameters()),
-        "test": result.metrics,
+        "test": {NAMES[name]: value for name, value in result.metrics.items()},
         "measures": {name: [*one] for name, one in MEASURES.items()},
         "matrix": result.matrix.tolist(),
     }

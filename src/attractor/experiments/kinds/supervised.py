@@ -121,6 +121,17 @@ def build(config: SupervisedRun, context: Context) -> Work:
     return made.work(None, lambda: made.training(spec))
 
 
+def meta_training(config: SupervisedRun, context: Context) -> MetaTrainer | PESTrainer:
+    """The meta-training of a run alone, without what follows."""
+    torch.set_num_threads(config.train.threads)
+    if config.meta is None or not _untrained(config.optimiser):
+        raise InputError(
+            f"expected an optimiser to meta-train, but {config.label} is made by hand or comes "
+            "with its weights. Try --only with the label of another."
+        )
+    return _Made(config, context).trainer(config.optimiser, config.meta)
+
+
 class _Made:
     """What a configuration asks for, made from its seed."""
 
@@ -200,7 +211,7 @@ class _Made:
 
 def outcome(training: Supervised) -> dict[str, Any]:
     """What a training ends with: its size, and its measures on the test split."""
-    found = {
+    found: dict[str, Any] = {
         "parameters": sum(p.numel() for p in training.model.parameters()),
         "test": training.measure("test"),
         "measures": {name: [*one] for name, one in training.task.measures.items()},

@@ -1,0 +1,91 @@
+"""An optimiser from a name and options, fitting a network: what configurations and `fit` read."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Generator, Tensor, nn
+
+from attractor.errors import InputError
+from attractor.optimisers.attach import sizes
+from attractor.optimisers.files import load_pretrained, load_rule, shipped
+from attractor.optimisers.rule import Rule
+from attractor.optimisers.table import OPTIMISERS, Maker
+from attractor.tables import lookup
+
+logger = logging.getLogger(__name__)
+
+SUFFIX = ".safetensors"
+"""Of the file of a rule, by which it is told from the name of weights that come with attractor."""
+
+
+def choose(
+    spec: str | Mapping[str, Any],
+    model: nn.Module,
+    shown: Tensor | None = None,
+    *,
+    generator: Generator | None = None,
+) -> Maker:
+    """What makes the optimiser of a specification for a model.
+
+    A learned one has the weights that ``pretrained`` names: those that come with attractor, or a
+    file of the user's. Without it they are those that come with attractor, if no options ask for
+    another form of the rule; ``pretrained = false`` is a rule that is not trained yet.
+
+    Args:
+        spec: a key of ``OPTIMISERS``, or a table with ``name`` and options.
+        model: what it is to train.
+        shown: a batch of what the model is shown, for a rule that wants to see it.
+        generator: draws the initial weights of a rule that is not trained yet.
+
+    Example:
+        >>> model = nn.Linear(3, 1)
+        >>> choose({"name": "sgd", "lr": 0.1}, model)(model.parameters()).defaults["lr"]
+        0.1
+        >>> choose("anytime", model).key
+        'anytime'
+    """
+    options: dict[str, Any] = {"name": spec} if isinstance(spec, str) else dict(spec)
+    entry = lookup("optimiser", OPTIMISERS, options.pop("name", None))
+    if not getattr(entry, "learned", False):
+        return entry(**options)
+    pretrained = options.pop("pretrained", None)
+    if pretrained not in (None, False):
+        return _weights(entry.kind.key, pretrained, options)
+    if pretrained is None and not options and _comes_with_weights(entry.kind.key):
+        rule = load_pretrained(entry.kind.key)
+        if _fits(rule, shown):
+            return rule
+        logger.warning(
+            "%s is not trained for inputs of this size; it starts as it is before training",
+            entry.kind.key,
+        )
+    drawn = {"generator": generator} if entry.draws else {}
+    return entry(**{**sizes(entry, model, shown), **options}, **drawn)
+
+
+def _weights(kind: str, pretrained: object, options: dict[str, Any]) -> Rule:
+    if options:
+        raise InputError(
+            f"expected no options beside the weights {pretrained!r} of {kind}, which decide them, "
+            f"but got {', '.join(options)}. Leave pretrained out to train another form."
+        )
+    if isinstance(pretrained, str) and pretrained.endswith(SUFFIX):
+        rule = load_rule(pretrained)
+        if rule.key != kind:
+            raise InputError(
+                f"expected the weights of {kind} in {pretrained}, but they are of {rule.key}. "
+                f"Try optimiser.name={rule.key}."
+            )
+        return rule
+    return load_pretrained(kind, str(pretrained))
+
+
+def _comes_with_weights(kind: str) -> bool:
+    return any(name.startswith(f"{kind}/") for name in shipped())
+
+
+def _fits(rule: Rule, shown: Tensor | None) -> bool:
+    """Whether a rule can read what the model is shown, if it wants to."""
+    wanted = getattr(rule, "context_size", None)
+    return wanted is None or shown is None or shown[0].numel() == wanted
