@@ -13,6 +13,7 @@ from attractor.cli.meta import app as meta
 from attractor.cli.report import report
 from attractor.cli.run import run
 from attractor.cli.text import Formatter, warn
+from attractor.cli.verify import verify
 from attractor.errors import InputError, RunError
 
 app = typer.Typer(
@@ -23,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run", epilog="Example: attractor run demo --set train.steps=200 --only LSTM")(run)
+app.command("verify", epilog="Example: attractor verify runs/demo/lstm-0-*")(verify)
 app.command("list", epilog="Example: attractor list cells")(list_)
 app.command("report", epilog="Example: attractor report runs/demo -o report.html")(report)
 app.add_typer(meta, name="meta")

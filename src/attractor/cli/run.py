@@ -8,13 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from attractor.cli.text import warn
+from attractor.errors import unknown
 
 DATA_HELP = "Data root; by default $ATTRACTOR_DATA, else the platform's cache folder."
 
 
 def run(
     name: Annotated[
-        str, typer.Argument(help="An experiment (attractor list experiments) or FILE.toml.")
+        str,
+        typer.Argument(help="An experiment (attractor list experiments), its file, or a run's."),
     ],
     change: Annotated[
         list[str] | None, typer.Option("--set", help="Change a value: a.b=c; may be repeated.")
@@ -34,21 +36,20 @@ def run(
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a report to this file.")] = None,
     wait: Annotated[bool, typer.Option(help="Wait for runs that another process has.")] = False,
-    force: Annotated[bool, typer.Option(help="Do finished runs again.")] = False,
+    force: Annotated[
+        bool, typer.Option(help="Do finished runs again; go on if that was stopped.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option(help="Show the runs, do none.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Do an experiment: every model from every seed. Finished runs are not done again."""
     from attractor.cli.progress import Watch
-    from attractor.experiments.table import load
-    from attractor.experiments.train import run_all, run_folder, runs_of
+    from attractor.experiments.train import run_all, run_folder
     from attractor.files import check_target
 
     changes = [*(change or []), *([f"train.device={device}"] if device else [])]
-    changes += [f"seeds={sorted(set(seed))}"] if seed else []
-    title, experiment = load(name, changes)
-    configs = runs_of(title, experiment, only or [])
+    configs = _configs(name, changes, only or [], sorted(set(seed or [])))
     if dry_run:
         for config in configs:
             typer.echo(str(run_folder(out, config)))
@@ -64,6 +65,20 @@ def run(
     if folders and not any(one.how == "stopped" for one in ended):
         _show(folders, report, as_json)
     raise typer.Exit(_exit_code([one.how for one in ended]))
+
+
+def _configs(name: str, changes: list[str], only: list[str], seeds: list[int]) -> list[Any]:
+    """The runs of an experiment, or the one whose file is named."""
+    from attractor.experiments.repeat import read_run
+    from attractor.experiments.table import load
+
+    single = read_run(Path(name), changes) if name.endswith(".toml") else None
+    if single is None:
+        title, experiment = load(name, [*changes, *([f"seeds={seeds}"] if seeds else [])])
+        return list(experiment.runs(title, only))
+    if only and single.label not in only:
+        raise unknown("model of this run", only[0], [single.label])
+    return [single.model_copy(update={"seed": seed}) for seed in seeds or [single.seed]]
 
 
 def _explain(ended: list[Any]) -> None:
@@ -86,10 +101,13 @@ def _show(folders: list[Path], report: Path | None, as_json: bool) -> None:
     from attractor.cli.tables import results_table
     from attractor.experiments.results import summary
     from attractor.experiments.saved import read_runs
+    from attractor.runs.environment import mixed
 
     runs, damaged = read_runs(folders)
     for one in damaged:
         warn(f"{one.folder} is damaged and left out: {one.reason}")
+    if said := mixed(run.environment for run in runs):
+        warn(said)
     if as_json:
         rows = [
             {"folder": str(r.folder), "label": r.label, "seed": r.seed, "status": r.status}

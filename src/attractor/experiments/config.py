@@ -223,6 +223,11 @@ def read_toml(path: Path) -> dict[str, Any]:
             f"expected {path} to be of version {VERSION} or older, but it is of version {version}. "
             "Try a newer attractor: pip install --upgrade attractor."
         )
+    if version == 1:
+        raise InputError(
+            f"expected {path} to be of version {VERSION}, but it is of version 1, in which tables "
+            "have other names. See docs/experiments.md for the new ones."
+        )
     return content
 
 

@@ -17,6 +17,7 @@ from attractor.experiments.results import (
 from attractor.experiments.saved import Run
 from attractor.report.figures import SPLITS, style
 from attractor.report.numbers import MISSING, count, duration, is_share, plain, with_interval
+from attractor.runs.environment import segments
 
 # The strip that shows an interval, in the units of its drawing.
 STRIP_WIDTH = 120
@@ -144,11 +145,15 @@ def environment(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, int]]]]:
     """What the runs ran on: for each key its values, with the number of runs that had each."""
     found: dict[str, dict[str, int]] = {}
     for run in runs:
-        for key, value in run.environment.items():
-            if key == "command":
-                continue  # it has a section of its own
+        each = [
+            (key, shown(value))
+            for segment in segments(run.environment)
+            for key, value in segment.items()
+            if key not in ("command", "step")  # the command has a section of its own
+        ]
+        for key, value in dict.fromkeys(each):
             counts = found.setdefault(key, {})
-            counts[shown(value)] = counts.get(shown(value), 0) + 1
+            counts[value] = counts.get(value, 0) + 1
     return [(key, list(counts.items())) for key, counts in sorted(found.items())]
 
 

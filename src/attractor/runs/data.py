@@ -20,12 +20,14 @@ def checksum(source: object) -> str:
         'cb55ba6ae2f5d3c2'
     """
     digest = hashlib.sha256()
-    memory: set[int] = set()
+    memory: dict[int, int] = {}
     for tensor in _tensors(source, set()):
-        digest.update(f"{tensor.dtype} {tuple(tensor.shape)} {tensor.stride()}".encode())
         storage = tensor.untyped_storage()
-        if storage.data_ptr() not in memory:
-            memory.add(storage.data_ptr())
+        new = storage.data_ptr() not in memory
+        place = memory.setdefault(storage.data_ptr(), len(memory)), tensor.storage_offset()
+        form = tensor.dtype, tuple(tensor.shape), tensor.stride()
+        digest.update(f"{place} {form}".encode())
+        if new:
             raw = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
             digest.update(raw.cpu().numpy().data)
     return digest.hexdigest()[:16]

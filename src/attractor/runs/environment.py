@@ -76,10 +76,10 @@ def record(folder: Path, here: Mapping[str, Any], step: int | None) -> list[str]
     if not first:
         write_json(path, dict(here))
         return []
-    resumed = first.get("resumed", [])
-    last = resumed[-1] if resumed else first
-    write_json(path, {**first, "resumed": [*resumed, {"step": step, **here}]})
-    return differences(last, here)
+    before = segments(first)
+    resumed = [*before[1:], {"step": step, **here}]
+    write_json(path, {**before[0], "resumed": resumed})
+    return differences(before[-1], here)
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -89,6 +89,19 @@ def read(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def segments(environment: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Where a run started, and wherever it was taken up, in order.
+
+    Example:
+        >>> segments({"torch": "2.9", "resumed": [{"step": 20, "torch": "2.10"}]})
+        [{'torch': '2.9'}, {'step': 20, 'torch': '2.10'}]
+    """
+    first = dict(environment)
+    resumed = first.pop("resumed", [])
+    more = resumed if isinstance(resumed, list) else []
+    return [first, *(one for one in more if isinstance(one, dict))]
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
@@ -111,9 +124,9 @@ def mixed(environments: Iterable[Mapping[str, Any]]) -> str:
         >>> mixed([{"attractor": "0.1.0"}, {"attractor": "0.1.0"}])
         ''
     """
-    segments = [one for first in environments for one in (first, *first.get("resumed", []))]
+    each = [one for environment in environments for one in segments(environment)]
     for name in ("attractor", "commit", "source", "torch"):
-        found = sorted({str(one[name]) for one in segments if name in one})
+        found = sorted({str(one[name]) for one in each if name in one})
         if len(found) > 1:
             return f"runs of different versions are shown together: {name} {' and '.join(found)}"
     return ""

@@ -1,0 +1,29 @@
+"""``attractor verify``: repeat runs, and compare them bit for bit."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attractor.cli.run import DATA_HELP
+
+
+def verify(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs.")],
+    data: Annotated[Path | None, typer.Option(help=DATA_HELP, show_default=False)] = None,
+) -> None:
+    """Repeat runs in a temporary folder, and compare all their numbers bit for bit."""
+    from attractor.experiments.repeat import verify as repeated
+
+    different = False
+    for folder in runs:
+        found = repeated(folder, data=data)
+        for one in found.elsewhere:
+            print(f"attractor: {folder.name} ran elsewhere: {one}", file=sys.stderr)
+        if found.same:
+            typer.echo(f"{folder}: the same, bit for bit ({found.lines} lines)")
+        else:
+            typer.echo(f"{folder}: different: {found.difference}")
+        different |= not found.same
+    raise typer.Exit(1 if different else 0)

@@ -1,0 +1,138 @@
+"""One run again: from the configuration in its folder, and held against what it came to."""
+
+import json
+import tempfile
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tomli_w
+
+from attractor.errors import InputError
+from attractor.experiments.changes import changed, resized
+from attractor.experiments.config import RunConfig, read_toml, validated
+from attractor.experiments.kinds import kind
+from attractor.experiments.saved import Run
+from attractor.experiments.train import run_folder, train
+from attractor.runs.environment import differences, read, segments
+from attractor.runs.folder import CONFIG, DONE, METRICS, damage
+
+NAMES = {"experiment", "label", "seed"}
+"""What the file of one run says, and that of an experiment does not."""
+TIMES = {"seconds", "log", "sha256"}
+"""What two equal runs need not have in common, or is compared line by line."""
+
+
+class Verdict(NamedTuple):
+    """Whether a run that was repeated came to the same, and if not, what is different first."""
+
+    difference: str
+    elsewhere: list[str]
+    """What may move numbers and was not as it is here."""
+    lines: int
+    """Of the log."""
+
+    @property
+    def same(self) -> bool:
+        return not self.difference
+
+
+def read_run(path: Path, changes: Iterable[str] = ()) -> RunConfig | None:
+    """The one run whose complete configuration a file holds, or None if it is of an experiment.
+
+    Args:
+        path: ``config.toml`` of a run folder, or a copy of it.
+        changes: ``a.b=value``; they make it another run.
+    """
+    content = read_toml(path)
+    if not content.keys() >= NAMES:
+        return None
+    changes = list(changes)
+    new = changed(content, changes)
+    if new.get("budget") == "full" and resized(content, changed({}, changes)):
+        new["budget"] = "changed"
+    return validated(kind(str(new.get("kind"))).run, new, path.name)
+
+
+def repeatable(run: Run) -> str:
+    """A file with which anyone can repeat a run: its configuration, below what it ran on.
+
+    Args:
+        run: as it was read from its folder.
+    """
+    told = segments(run.environment)[0].items()
+    lines = [f"# {key}: {' '.join(str(value).split())}" for key, value in told]
+    head = "# `attractor run FILE.toml`, with this as the file, repeats a run. It ran with"
+    return "\n".join([head, *lines, "", tomli_w.dumps(run.config)])
+
+
+def verify(folder: Path, *, data: Path | None = None) -> Verdict:
+    """Repeat a finished run in a temporary folder, and compare the two bit for bit.
+
+    Args:
+        folder: of the run.
+        data: the data root.
+    """
+    config = read_run(folder / CONFIG) if (folder / CONFIG).is_file() else None
+    if config is None or not (folder / DONE).is_file():
+        got = "a run that is not done" if config else "no run"
+        raise InputError(
+            f"expected the folder of a finished run at {folder}, but got {got}. Try such as "
+            "runs/demo/lstm-0-1234567890, or finish it with `attractor run`."
+        )
+    with tempfile.TemporaryDirectory(prefix="attractor-verify-") as temporary:
+        out = Path(temporary)
+        train(config, out, data=data)
+        return compared(folder, run_folder(out, config))
+
+
+def compared(folder: Path, again: Path) -> Verdict:
+    """Two folders of one run, held against each other."""
+    here = read(again)
+    elsewhere = [one for there in segments(read(folder)) for one in differences(there, here)]
+    ours, theirs = ((one / METRICS).read_bytes().splitlines() for one in (folder, again))
+    return Verdict(
+        _first_line(ours, theirs) or _first_number(folder, again) or damage(folder),
+        list(dict.fromkeys(elsewhere)),
+        len(theirs),
+    )
+
+
+def _first_line(ours: list[bytes], theirs: list[bytes]) -> str:
+    for number, (one, other) in enumerate(zip_longest(ours, theirs), start=1):
+        if one != other:
+            return (
+                f"line {number} of {METRICS} is {_text(one)}, but the repeated run wrote "
+                f"{_text(other)}"
+            )
+    return ""
+
+
+def _first_number(folder: Path, again: Path) -> str:
+    ours, theirs = (dict(_flat(_parsed(one / DONE))) for one in (folder, again))
+    for name in dict.fromkeys([*ours, *theirs]):
+        one, other = ours.get(name, "missing"), theirs.get(name, "missing")
+        if one != other and name.partition(".")[0] not in TIMES:
+            return f"{name} in {DONE} is {one}, but the repeated run came to {other}"
+    return ""
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError:
+        return {}
+
+
+def _flat(value: Any, name: str = "") -> Iterable[tuple[str, str]]:
+    """Every number with its path, as text: so NaN is equal to itself."""
+    if not isinstance(value, Mapping):
+        yield name, json.dumps(value)
+        return
+    for key, inner in value.items():
+        yield from _flat(inner, f"{name}.{key}" if name else str(key))
+
+
+def _text(line: bytes | None) -> str:
+    return "missing" if line is None else line.decode(errors="replace")
