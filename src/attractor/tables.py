@@ -161,10 +161,9 @@ def _check_options(
             )
 
 
-def _hints(entry: Callable[..., Any]) -> dict[str, Any]:
+def _hints(entry: Any) -> dict[str, Any]:
     try:
-        made: Any = entry
-        return typing.get_type_hints(made.__init__ if isinstance(entry, type) else made)
+        return typing.get_type_hints(entry.__init__ if inspect.isclass(entry) else entry)
     except (AttributeError, NameError, TypeError):  # built in, or hints for a type checker alone
         return {}
 

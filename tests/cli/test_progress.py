@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.progress import TimeRemainingColumn
 
 from attractor.cli.progress import Watch
 from attractor.experiments.config import RunConfig
+from attractor.experiments.engine import Ended
 from attractor.experiments.table import load
 
 
@@ -52,3 +54,30 @@ def test_how_long_a_run_is_may_be_for_its_data_to_tell(tmp_path: Path) -> None:
 def test_nothing_is_said_before_the_first_loss(tmp_path: Path) -> None:
     shown, config = watch(tmp_path)
     assert shown._last_row(config.id) is None
+
+
+def test_a_line_tells_the_time_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, config = watch(tmp_path)
+    now = [100.0]
+    monkeypatch.setattr("attractor.cli.progress.time.monotonic", lambda: now[0])
+    assert shown._line(config.id, {"step": 100, "loss": 0.5}).endswith("loss 0.5000")
+    now[0] += 30
+    line = shown._line(config.id, {"step": 200, "loss": 0.5})
+    assert line.endswith("step 200/1000, loss 0.5000, about 4 min 00 s left")
+
+
+def test_bars_have_the_time_left(tmp_path: Path) -> None:
+    shown, _ = watch(tmp_path)
+    assert any(isinstance(column, TimeRemainingColumn) for column in shown.progress.columns)
+
+
+def test_what_was_stopped_is_not_counted_as_finished(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configs = load("permuted-mnist")[1].runs("permuted-mnist")[:3]
+    with Watch(configs, tmp_path, quiet=False) as shown:
+        for config, how in zip(configs, ("done", "stopped", "stopped"), strict=True):
+            shown.end(Ended(config, how))
+        assert shown.progress.tasks[0].completed == 1
+    assert "[1/3]" in capsys.readouterr().err
+    assert shown.finished == 1

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attractor.errors import InputError
-from attractor.experiments.saved import load_runs
+from attractor.experiments.saved import load_runs, read_runs
 from attractor.report import build, write
 from attractor.report.bundle import plotting_script, script_safe
 
@@ -177,3 +177,13 @@ def test_thirty_runs_build_quickly(tmp_path: Path, write_run: Any) -> None:
         build(runs)
         times.append(time.perf_counter() - start)
     assert min(times) < 1.5
+
+
+def test_a_damaged_run_is_named_on_the_page(write_run: Any, tmp_path: Path) -> None:
+    write_run(tmp_path, "LSTM", 0)
+    (write_run(tmp_path, "GRU", 1) / "done.json").write_text("{")
+    runs, damaged = read_runs([tmp_path])
+    page = build(runs, damaged=damaged)
+    assert "Damaged and left out: " in page
+    assert "done.json to be JSON" in page
+    assert "Damaged" not in build(runs)

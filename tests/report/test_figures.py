@@ -1,5 +1,6 @@
 """Figures: what is drawn, and that plotly accepts it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,15 @@ def test_colours_run_out_before_styles_do() -> None:
 
 def test_plotly_reads_no_tags_or_fields_in_labels() -> None:
     assert plot_text("<b>a</b> & %{y}") == "&lt;b&gt;a&lt;/b&gt; &amp; %\u200b{y}"
+
+
+def test_curves_of_test_data_say_so_and_a_single_test_has_none(
+    write_run: Any, tmp_path: Path
+) -> None:
+    folder = write_run(tmp_path)
+    titles = [figure.title for figure in learning_curves(load_runs([folder]))]
+    assert titles
+    assert not any(title.startswith("Test") for title in titles)
+    rows = [{"step": step, "split": "test", "task_1": 0.5} for step in (100, 200)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [figure.title for figure in learning_curves(load_runs([folder]))] == ["Test task 1"]

@@ -1,5 +1,6 @@
 """The tables and their numbers."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +110,26 @@ def test_small_words() -> None:
     assert (plain(None), plain(0.0)) == ("–", "0")
     assert is_share("accuracy", [0.0, 1.0])
     assert not is_share("accuracy", [97.0])
+
+
+def test_headings_name_the_split_that_was_measured(write_run: Any, tmp_path: Path) -> None:
+    folders = [write_run(tmp_path, "LSTM", seed) for seed in (0, 1)]
+    for folder, heading in zip(
+        folders, ("Held-out accuracy, %", "Validation accuracy, %"), strict=True
+    ):
+        done = json.loads((folder / "done.json").read_text())
+        (folder / "done.json").write_text(json.dumps(done | {"split": "valid"}))
+        made = result_table(load_runs([tmp_path]))
+        assert heading in made.headings
+        assert heading.split(",")[0].lower() in made.note
+
+
+def test_the_sparsest_is_in_bold(write_run: Any, tmp_path: Path) -> None:
+    for label, sparsity in (("LSTM", 0.9), ("GRU", 0.2)):
+        path = write_run(tmp_path, label) / "done.json"
+        done = json.loads(path.read_text())
+        done["test"]["sparsity"] = sparsity
+        path.write_text(json.dumps(done))
+    made = result_table(load_runs([tmp_path]))
+    column = made.headings.index("Test sparsity")
+    assert {row.label: row.cells[column].best for row in made.rows} == {"LSTM": True, "GRU": False}

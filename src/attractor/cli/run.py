@@ -71,11 +71,12 @@ def _configs(name: str, changes: list[str], only: list[str], seeds: list[int]) -
     """The runs of an experiment, or the one whose file is named."""
     from attractor.experiments.repeat import read_run
     from attractor.experiments.table import load
+    from attractor.experiments.train import runs_of
 
     single = read_run(Path(name), changes) if name.endswith(".toml") else None
     if single is None:
         title, experiment = load(name, [*changes, *([f"seeds={seeds}"] if seeds else [])])
-        return list(experiment.runs(title, only))
+        return list(runs_of(title, experiment, only))
     if only and single.label not in only:
         raise unknown("model of this run", only[0], [single.label])
     return [single.model_copy(update={"seed": seed}) for seed in seeds or [single.seed]]

@@ -1,0 +1,88 @@
+"""What `attractor list` tells, and that it tells it at once."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from attractor.cli.catalogue import TABLES, table_of
+from attractor.cli.entry import arguments, entry, sections
+from attractor.cli.main import app
+from attractor.errors import InputError
+
+TOLD = [kind for kind in TABLES if kind != "experiments"]
+
+
+def test_experiments_are_listed_without_torch() -> None:
+    code = (
+        "import sys; sys.argv = ['attractor', 'list', 'experiments']\n"
+        "from attractor.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print('heavy:', sorted({'torch', 'numpy', 'scipy', 'plotly'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "demo-continual" in done.stdout
+    assert "heavy: []" in done.stdout
+
+
+def test_experiments_are_listed_at_once() -> None:
+    """In seconds of the processor, best of several: other work on the machine does not count."""
+    times = []
+    for _ in range(5):
+        before = os.times()
+        command = [sys.executable, "-m", "attractor.cli", "list", "experiments"]
+        subprocess.run(command, capture_output=True, check=True)
+        after = os.times()
+        user = after.children_user - before.children_user
+        times.append(user + after.children_system - before.children_system)
+    assert min(times) < 0.6
+
+
+@pytest.mark.parametrize("kind", TOLD)
+def test_every_entry_tells_its_options_its_paper_and_an_example(kind: str) -> None:
+    for name in table_of(kind):
+        found = entry(kind, name)
+        assert found["what"]
+        assert found["reference"], name
+        assert found["example"], name
+        silent = [option["option"] for option in found["options"] if not option["what"]]
+        assert not silent, (name, silent)
+
+
+def test_one_cell_in_words_and_json() -> None:
+    words = CliRunner().invoke(app, ["list", "cells", "nru"]).stdout
+    assert "nru: Non-saturating recurrent unit" in words
+    assert "heads_read_input   True" in words
+    assert "input_size         needed" in words
+    assert "Chandar, Sarath; Sankar, Chinnadhurai" in words
+    assert "(2019), Towards non-saturating" in words
+    assert ">>> cell = NRUCell(3, 80, memory_size=64)" in words
+    assert "generator" not in words.split("example:")[0]
+    found = json.loads(CliRunner().invoke(app, ["list", "cells", "nru", "--json"]).stdout)
+    told = {option["option"]: option for option in found["options"]}
+    assert told["heads"]["default"] == "4"
+    assert told["heads"]["what"] == "k, how many write and how many erase."
+
+
+def test_an_experiment_tells_its_models() -> None:
+    words = CliRunner().invoke(app, ["list", "experiments", "demo"]).stdout
+    assert "--only 'GORU'" in words
+    assert "attractor run demo" in words
+
+
+def test_a_wrong_name_is_told_the_nearest() -> None:
+    with pytest.raises(InputError, match="known strategy .* got 'EWC'. Did you mean 'ewc'"):
+        entry("strategies", "EWC")
+
+
+def test_parts_of_a_docstring() -> None:
+    doc = "One.\n\nArgs:\n    a, b: both\n        of them: here.\n    c: ``x``.\n\n"
+    doc += "More.\n\nExample:\n    >>> 1\n"
+    found = sections(doc)
+    assert set(found) == {"Args", "Example"}
+    wanted = {"a": "both of them: here.", "b": "both of them: here.", "c": "x."}
+    assert arguments(found["Args"]) == wanted

@@ -1,0 +1,99 @@
+"""Cells, tasks, strategies, streams and kinds of the user's own, named in a configuration."""
+
+from pathlib import Path
+
+import pytest
+
+from attractor.errors import InputError
+from attractor.experiments.folder import run_folder
+from attractor.experiments.table import load
+from attractor.experiments.train import train
+from experiments.helpers import TINY, called
+
+STREAM = TINY.with_name("tiny-stream.toml")
+MODULE = """
+from attractor.cells import GRUCell
+from attractor.continual import ER
+from attractor.experiments.kinds import KINDS, Kind, SequenceExperiment, SequenceRun
+from attractor.tasks import Digits
+from attractor.tasks.streams import split_images
+
+class Cell(GRUCell):
+    pass
+
+class Task(Digits):
+    pass
+
+class Strategy(ER):
+    pass
+
+def stream(*, size: int = 5, root=None):
+    return split_images(dataset="digits", size=size, root=root)
+
+class Run(SequenceRun):
+    kind: str = "{name}:KIND"
+
+class Experiment(SequenceExperiment):
+    run = Run
+    kind: str = "{name}:KIND"
+
+KIND = Kind(Experiment, "attractor.experiments.sequence")
+"""
+
+
+@pytest.fixture
+def name(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """The name of a module that is beside the configuration and nowhere else."""
+    name = f"own_{abs(hash(request.node.name))}"
+    (tmp_path / f"{name}.py").write_text(MODULE.format(name=name))
+    for file in (TINY, STREAM):
+        (tmp_path / file.name).write_text(file.read_text())
+    return name
+
+
+@pytest.mark.parametrize(
+    ("change", "file"),
+    [
+        ("model.cell={}:Cell", TINY),
+        ("task.name={}:Task", TINY),
+        ("kind={}:KIND", TINY),
+        ("stream={{name='{}:stream', size=2}}", STREAM),
+    ],
+)
+def test_a_run_with_something_of_ones_own(
+    name: str, tmp_path: Path, change: str, file: Path
+) -> None:
+    changes = [change.format(name), "train.steps=3"]
+    title, experiment = load(str(tmp_path / file.name), changes)
+    config = experiment.runs(title)[0]
+    train(config, tmp_path / "runs")
+    assert (run_folder(tmp_path / "runs", config) / "done.json").exists()
+
+
+def test_a_strategy_of_ones_own(name: str, tmp_path: Path) -> None:
+    path = tmp_path / STREAM.name
+    path.write_text(
+        path.read_text().replace('name = "er", size', f'name = "{name}:Strategy", size')
+    )
+    title, experiment = load(str(path), ["train.steps=3"])
+    config = experiment.runs(title, ["both"])[0]
+    train(config, tmp_path / "runs")
+    assert (run_folder(tmp_path / "runs", config) / "done.json").exists()
+
+
+def test_in_worker_processes_too(name: str, tmp_path: Path) -> None:
+    cell = f"model.cell={name}:Cell"
+    done = called(
+        *("run", tmp_path / TINY.name, "--set", cell, "--set", "train.steps=3", "--only", "GRU"),
+        *("-j", "2", "--out", tmp_path / "runs", "-q"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.rglob("done.json"))) == 2
+
+
+def test_what_is_no_cell_is_refused(name: str, tmp_path: Path) -> None:
+    for wrong, text in (("Task", "a Cell class, but got"), ("Cel", "Did you mean 'Cell'")):
+        changes = [f"model.cell={name}:{wrong}"]
+        title, experiment = load(str(tmp_path / TINY.name), changes)
+        with pytest.raises(InputError, match=text):
+            train(experiment.runs(title)[0], tmp_path / "runs")
