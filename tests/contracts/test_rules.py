@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-from attractor.optimisers import OPTIMISERS, Rule, State, View, load_rule, save_rule
+from attractor.optimisers import OPTIMISERS, Learned, Rule, State, View, load_rule, save_rule
 from attractor.references import year
 from contracts.cells import seeded
 from contracts.optimisers import LENGTH, NAMES, SIZED, exact, make_rule
@@ -206,6 +206,8 @@ def test_names_of_saved_weights_are_frozen(name: str) -> None:
     rule = make_rule(name, N)
     found = {key: list(value.shape) for key, value in rule.state_dict().items()}
     found["version"] = [rule.version]
+    state = Learned([torch.zeros(N)], rule)._example.named()
+    found |= {f"state {key}": list(leaf.shape) for key, leaf in state.items()}
     assert found == json.loads(path.read_text()).get(name), (
         f"expected the names and shapes in {path.name}; if {name} is new, add\n"
         f'"{name}": {json.dumps(found)}'

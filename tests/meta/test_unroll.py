@@ -10,7 +10,8 @@ from torch import Tensor
 from attractor.meta import Learners, Problem
 from attractor.meta.unroll import Objective, Position, first_order, second_order
 from attractor.models import MLP
-from attractor.optimisers import OPTIMISERS, MetaSGD, Rule
+from attractor.optimisers import OPTIMISERS, LSTMOptimiser, MetaSGD, Rule, View
+from attractor.optimisers.blocks import advance
 from attractor.tasks import Digits
 from contracts.optimisers import NAMES
 
@@ -133,3 +134,55 @@ def test_the_start_is_left_as_it_was_and_the_end_goes_on() -> None:
     whole = first_order(rule, learners, start, torch.zeros(4, 1, 1).double())
     torch.testing.assert_close(second.end.params, whole.end.params)
     torch.testing.assert_close(torch.cat([first.losses, second.losses]), whole.losses)
+
+
+def noisy() -> Rule:
+    """A rule whose cells draw random numbers."""
+    torch.manual_seed(0)
+    rule = LSTMOptimiser(cell="tardis", hidden_size=3).double()
+    for parameter in rule.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return rule
+
+
+def test_a_rule_that_draws_has_the_gradient_of_what_it_drew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("attractor.optimisers.blocks.NUMBERS", 10**6)  # all in one block
+    rule = noisy()
+    found = []
+    for engine, options in ((second_order, {"detach": True}), (first_order, {})):
+        torch.manual_seed(3)
+        found.append(meta_gradient(engine, rule, **options))
+    for name, gradient in found[0].items():
+        torch.testing.assert_close(found[1][name], gradient, rtol=1e-9, atol=1e-11)
+
+
+def test_what_is_drawn_for_a_block_is_drawn_for_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = noisy()
+    monkeypatch.setattr("attractor.optimisers.blocks.NUMBERS", 5000)
+    steps: dict[tuple[bool, int], list[Tensor]] = {}
+    update = rule.update
+
+    def noted(grads: Tensor, state: Any, params: Tensor, view: View) -> Any:
+        step, after = update(grads, state, params, view)
+        steps.setdefault((torch.is_grad_enabled(), view.where.start), []).append(step.detach())
+        return step, after
+
+    monkeypatch.setattr(rule, "update", noted)
+    learners, start = begin(rule)
+    torch.manual_seed(3)
+    first_order(rule, learners, start, torch.zeros(3, 1, 1).double())
+    after = torch.get_rng_state()
+    blocks = {first for _, first in steps}
+    assert len(blocks) > 2
+    for first in blocks:
+        torch.testing.assert_close(steps[True, first], steps[False, first])
+        assert not torch.equal(*steps[True, first][:2])
+    learners, start = begin(rule)
+    torch.manual_seed(3)
+    with torch.no_grad():
+        state = start.state.map(torch.clone)
+        for _ in range(3):
+            advance(rule, start.params, state, start.params, learners.view)
+    assert torch.equal(torch.get_rng_state(), after)

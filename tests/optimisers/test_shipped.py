@@ -33,7 +33,7 @@ def test_it_trains_a_network_of_another_size_on_unseen_data(kind: str) -> None:
     generator = torch.Generator().manual_seed(0)
     task = Digits(order="flat")
     model = MLP([64, 16, 10], generator=generator)
-    optimiser = OPTIMISERS[kind].pretrained("mlp")(model.parameters())
+    optimiser = OPTIMISERS[kind].kind.pretrained("mlp")(model.parameters())
     sampler = task.sampler(64, generator=generator)
     for _ in range(60):
         x, y = sampler.draw()

@@ -15,7 +15,7 @@ from attractor.optimisers import Learned
 from contracts.cells import seeded
 from contracts.optimisers import exact, make_rule, values
 
-MISSING = "but got no context.*a training pass of the model before each step"
+MISSING = "but got no context.*shows it each training pass of the model"
 
 
 def watched() -> tuple[nn.Module, Learned]:

@@ -31,6 +31,8 @@ def ihc_layer(cell: Any) -> dict[str, Array]:
 def coordinatewise(rule: Any, layer: Any) -> Weights:
     """Layers of one kind and the linear layer after them."""
     return {
+        "p": rule.p,
+        "scale": getattr(rule, "scale", None),
         "layers": [layer(cell) for cell in rule.stack.cells],
         "w": array(rule.head.weight[0]),
         "b": rule.head.bias.item(),
@@ -40,6 +42,8 @@ def coordinatewise(rule: Any, layer: Any) -> Weights:
 def rates(rule: Any) -> Weights:
     """Of DMSGD."""
     return {
+        "p": rule.p,
+        "gamma": rule.gamma,
         "layers": [lstm_layer(cell) for cell in rule.stack.cells],
         "U_beta": array(rule.head.weight[0]),
         "beta_sta": array(rule.static),
@@ -56,6 +60,7 @@ def whole(rule: Any) -> Weights:
         return array(tensor.reshape(4, units, *tensor.shape[1:])[order])
 
     return {
+        "p": rule.p,
         "down": array(rule.down.weight),
         "up": array(rule.up.weight),
         "W": gates(cell.weight_ih),
@@ -86,10 +91,26 @@ def mtl2l(rule: Any) -> Weights:
             | {"N1": hypernetwork(first), "N2": hypernetwork(second)}
         )
     return {
+        "p": rule.p,
+        "scale": rule.scale,
         "lift": array(rule.lift.weight),
         "layers": layers,
         "w": array(rule.head.weight[0]),
         "b": rule.head.bias.item(),
+    }
+
+
+def m2sgd_global(rule: Any) -> Weights:
+    return {
+        "p": rule.p,
+        "down": array(rule.down.weight),
+        "b_down": array(rule.down.bias),
+        "mix": array(rule.mix.weight[0]),
+        "b_mix": rule.mix.bias.item(),
+        "layer": lstm_layer(rule.stack.cells[0]),
+        "up": array(rule.up.weight),
+        "b_up": array(rule.up.bias),
+        "beta_sta": array(rule.static),
     }
 
 

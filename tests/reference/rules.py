@@ -63,7 +63,7 @@ def layers(run: Callable[..., Any], weights: list[Weights], x: Array, states: An
 def coordinates(run: Callable[..., Any], weights: Weights, g: Array, state: Any) -> Any:
     """The hidden states (N, H) of a network for each coordinate, after one more gradient."""
     hidden, after = [], []
-    for n, pair in enumerate(preprocess(g)):
+    for n, pair in enumerate(preprocess(g, weights.get("p", 10.0))):
         h, end = layers(run, weights["layers"], pair[None], None if state is None else state[n])
         hidden.append(h[-1])
         after.append(end)
@@ -73,13 +73,13 @@ def coordinates(run: Callable[..., Any], weights: Weights, g: Array, state: Any)
 def lstm_optimiser(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step:
     """(3.12), (3.13) and 3.2.5.5: two LSTM layers, a linear one, times 0.1."""
     h, state = coordinates(lstm.run, weights, g, state)
-    return theta + 0.1 * (h @ weights["w"] + weights["b"]), state
+    return theta + weights.get("scale", 0.1) * (h @ weights["w"] + weights["b"]), state
 
 
 def ihc_lstm_optimiser(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step:
     """Section V-C: the IHC-LSTM where the LSTM was."""
     h, state = coordinates(ihc_lstm.run, weights, g, state)
-    return theta + 0.1 * (h @ weights["w"] + weights["b"]), state
+    return theta + weights.get("scale", 0.1) * (h @ weights["w"] + weights["b"]), state
 
 
 def decaynet_optimiser(
@@ -87,7 +87,7 @@ def decaynet_optimiser(
 ) -> Step:
     """(4.1)-(4.3): n internal steps on the same gradient from p = pi/2, then a learning rate."""
     rates, after = [], []
-    for row, pair in enumerate(preprocess(g)):
+    for row, pair in enumerate(preprocess(g, weights.get("p", 10.0))):
         start = None
         if state is not None:
             start = [{"h": one["h"], "c": one["c"]} for one in state[row]]  # p starts anew
@@ -123,7 +123,7 @@ def global_optimiser(
     q = np.zeros(units) if state is None else state["q"]
     s = np.zeros(units) if state is None else state["s"]
     p = np.full(units, np.pi / 2)
-    G = preprocess(g)[:, 0] * preprocess(g)[:, 1]
+    G = preprocess(g, weights.get("p", 10.0)).prod(1)
     x = weights["down"] @ (theta * G)
     for _ in range(n):
         from_x = _normal(weights["W"] @ x) * weights["gain_W"] + weights["shift_W"]
@@ -176,7 +176,7 @@ def mtl2l(
         U = [layer["S"][k] @ np.diag(found["N2"]) @ layer["J"][k].T for k in range(4)]
         synapses.append((W, U, layer["b"]))
     steps = []
-    for n, pair in enumerate(preprocess(g)):
+    for n, pair in enumerate(preprocess(g, weights.get("p", 10.0))):
         x, ends = weights["lift"] @ pair, []
         for number, (W, U, b) in enumerate(synapses):
             zero = np.zeros(len(x))
@@ -186,7 +186,7 @@ def mtl2l(
             c = f * c + i * a
             x = o * np.tanh(c)
             ends.append((x, c))
-        steps.append(0.1 * float(weights["w"] @ x + weights["b"]))
+        steps.append(weights.get("scale", 0.1) * float(weights["w"] @ x + weights["b"]))
         after["coordinates"].append(ends)
     return theta + np.array(steps), after
 
@@ -201,11 +201,11 @@ def meta_sgd(weights: Weights, theta: Array, g: Array, state: Any = None) -> Ste
     return theta - weights["beta"] * g, None
 
 
-def dmsgd_rates(weights: Weights, g: Array, state: Any, gamma: float = 1.0) -> Step:
+def dmsgd_rates(weights: Weights, g: Array, state: Any) -> Step:
     """(5.15)-(5.17)"""
     h, state = coordinates(lstm.run, weights, g, state)
     dynamic = np.tanh(h @ weights["U_beta"])
-    return relu(weights["beta_sta"] + gamma * dynamic), state
+    return relu(weights["beta_sta"] + weights.get("gamma", 1.0) * dynamic), state
 
 
 def dmsgd(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step:
@@ -221,10 +221,37 @@ def m2sgd(weights: Weights, theta: Array, g: Array, state: Any = None, *, thresh
     return theta * np.maximum(0.0, np.sign(beta - threshold)), state
 
 
-def anytime(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step:
-    """Anytime, with its fast iterate z and their average x in full, and all gradients so far."""
-    size = min(max(math.sqrt(np.mean(theta**2)), 0.01), 0.1) / 0.1
-    gradients, z, x, size = state or ([], theta, theta, size)
+def m2sgd_global(
+    weights: Weights, theta: Array, g: Array, state: Any = None, *, threshold: float
+) -> Step:
+    """The released script: five numbers of each parameter, to one LSTM, to all rates.
+
+    Args:
+        weights: ``down`` (H, N) and ``b_down`` (H,), ``mix`` (5,) and ``b_mix``, ``layer``,
+            ``up`` (N, H) and ``b_up`` (N,), ``beta_sta`` (N,), ``p``.
+        threshold: a rate that is not above it removes its parameter.
+    """
+    pairs = preprocess(g, weights["p"])
+    rows = [pairs[:, 0], pairs[:, 1], theta, g, relu(weights["beta_sta"])]
+    reduced = [weights["down"] @ row + weights["b_down"] for row in rows]
+    x = sum(m * row for m, row in zip(weights["mix"], reduced, strict=True)) + weights["b_mix"]
+    h, state, _ = lstm.run(weights["layer"], np.asarray(x)[None], state=state)
+    beta = relu(weights["beta_sta"] + np.tanh(weights["up"] @ h[-1] + weights["b_up"]))
+    return (theta - beta * g) * np.maximum(0.0, np.sign(beta - threshold)), state
+
+
+def anytime(
+    weights: Weights, theta: Array, g: Array, state: Any = None, *, tensors: tuple[int, ...]
+) -> Step:
+    """Anytime, with its fast iterate z and their average x in full, and all gradients so far.
+
+    Args:
+        tensors: how many of the coordinates each tensor has.
+    """
+    sizes = []
+    for part in np.split(theta, np.cumsum(tensors)[:-1]):
+        sizes += [min(max(math.sqrt(np.mean(part**2)), 0.01), 0.1) / 0.1] * len(part)
+    gradients, z, x, size = state or ([], theta, theta, np.array(sizes))
     gradients = [*gradients, g]
     t = len(gradients)
 

@@ -151,6 +151,11 @@ class Learned(Optimizer):
                 f"of {', '.join(sorted(map(repr, found)))}. Load it with the rule that saved it."
             )
         groups = [dict(group) for group in state_dict["param_groups"]]
+        params = [p for group in self.param_groups for p in group["params"]]
+        ids = [i for group in groups for i in group["params"]]
+        loaded = [self._by_name(state_dict["state"].get(i, {})) for i in ids]
+        for parameter, kept in zip(params, loaded, strict=False):  # torch counts them itself
+            self._check_state(parameter, kept)
         prints = {group.pop("fingerprint", None) for group in groups}
         if not prints <= {None, fingerprint(self.rule)}:  # older releases have none
             raise InputError(
@@ -158,11 +163,6 @@ class Learned(Optimizer):
                 "of this one, but got one of other weights; nothing was changed. Load the rule "
                 "that was in use, with pretrained() or load_rule, and make the optimiser with it."
             )
-        params = [p for group in self.param_groups for p in group["params"]]
-        ids = [i for group in groups for i in group["params"]]
-        loaded = [self._by_name(state_dict["state"].get(i, {})) for i in ids]
-        for parameter, kept in zip(params, loaded, strict=False):  # torch counts them itself
-            self._check_state(parameter, kept)
         state = {i: kept for i, kept in zip(ids, loaded, strict=True) if kept}
         super().load_state_dict({**state_dict, "param_groups": groups, "state": state})
         for parameter, kept in zip(params, loaded, strict=True):

@@ -102,7 +102,7 @@ def test_state_of_another_rule() -> None:
     with pytest.raises(InputError, match="a state of shapes"):
         LSTMOptimiser(hidden_size=4)(with_gradients(4, (2, 2))).load_state_dict(saved)
     with pytest.raises(ValueError, match="doesn't match the size"):
-        LSTMOptimiser(hidden_size=4)(with_gradients(3)).load_state_dict(saved)
+        optimiser.rule(with_gradients(3)).load_state_dict(saved)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -151,6 +151,7 @@ def test_within_autocast() -> None:
             lambda: MetaSGD.pretrained("mlp"),
             "comes with weights .*lstm/mlp.*, but meta_sgd does not: .* networks of one size",
         ),
+        (lambda: GlobalOptimiser.pretrained(), "comes with weights .*, but global does not"),
         (
             lambda: LSTMOptimiser.pretrained("nothing"),
             "known pretrained lstm .* but got 'nothing'",
@@ -196,7 +197,7 @@ def test_context_by_hand_and_by_watching(stable: bool) -> None:
 @pytest.mark.parametrize(
     ("context", "text"),
     [
-        (None, r"but got no context. Try optimiser.step\(context=x\), or optimiser.watch\(model\)"),
+        (None, r"but got no context. Try attach\(rule, model\), .* or optimiser.step\(context=x\)"),
         (torch.ones(4, 5), "context of 6 features, but got 5. Make the rule with context_size=5"),
         (torch.ones(4), r"at least one row, but got the shape \(4,\)"),
         (torch.ones(0, 6), r"at least one row, but got the shape \(0, 6\)"),
