@@ -1,5 +1,7 @@
 """EWC against its penalty, differentiated by autograd."""
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -9,7 +11,7 @@ from attractor import InputError
 from attractor.continual import EWC, Learner
 from attractor.continual.fisher import Anchor, merged, relabelled
 from attractor.continual.flat import Flat
-from attractor.models import SequenceTagger
+from attractor.models import MLP, SequenceTagger
 from attractor.tasks import IGNORE
 from attractor.tasks import ArrayTask, Data
 from attractor.tasks.streams import Stream
@@ -144,3 +146,29 @@ def test_a_state_of_another_model_is_refused() -> None:
     saved.end_task(small, digits()[0])
     with pytest.raises(InputError, match="Fisher diagonal of 1482 parameters.*holds 682"):
         started(EWC(samples=10), large).load_state_dict(saved.state_dict())
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_the_fisher_is_that_of_the_model_in_use_without_dropout(sampled: bool) -> None:
+    found = []
+    for dropout in (0.0, 0.6):
+        model = MLP([64, 8, 8, 10], dropout=dropout, init="xavier", generator=seeded())
+        assert model.training
+        found.append(started(EWC(samples=40, sampled=sampled), model).fisher(digits()[0]))
+        assert model.training
+    assert torch.equal(*found)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"strength": -1}, "expected strength to be at least 0, but got -1. Try strength=0"),
+        ({"decay": 2}, "expected decay to be from 0 to 1, but got 2"),
+        ({"decay": -0.1}, "expected decay to be from 0 to 1, but got -0.1"),
+        ({"strength": float("nan")}, "expected strength to be at least 0, but got nan"),
+        ({"samples": 0}, "expected samples to be at least 1, but got 0"),
+    ],
+)
+def test_bad_settings_are_refused(options: dict[str, Any], what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        EWC(**options)

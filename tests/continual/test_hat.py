@@ -226,3 +226,43 @@ def test_used_weights_stay_whatever_the_optimiser_remembers(optimiser: Any) -> N
 
 def linear(model: nn.Module) -> Iterator[nn.Linear]:
     return (one for one in model.modules() if isinstance(one, nn.Linear))
+
+
+def test_masks_are_as_sharp_as_they_should_be() -> None:
+    """In training as sharp as the moment is, in evaluation and for what is used, at the end."""
+    strategy = HAT(sharpness=7.0)
+    model: Any = strategy.start(mlp(5, 4), told, generator=seeded())
+    strategy.start_task(model, told[0], SGD(model.parameters(), lr=0.1), 10)
+    strategy.count, some = 3, batch(told[0])
+    strategy.loss(model, some)
+    s = 1 / 7 + (7 - 1 / 7) * 3 / 9
+    for training, sharp in ((True, s), (False, 7.0)):
+        model.train(training)
+        a, b = (torch.sigmoid(sharp * e) for e in model.embedding(0))
+        first, second, last = model.model.layers
+        h = b * torch.relu(second(a * torch.relu(first(some.x))))
+        torch.testing.assert_close(model(some.x, some.task), last(h))
+    strategy.end_task(model, told[0])
+    for used, e in zip(strategy.used, model.embedding(0), strict=True):
+        torch.testing.assert_close(used, torch.sigmoid(7.0 * e))
+
+
+def test_in_an_hcn_a_unit_is_carried_past_the_layer_unmasked() -> None:
+    body = HCN([64, 5, 5, 10], generator=seeded())
+    model = Masked(body, 1, sharpness=2.0, generator=seeded())
+    x = torch.randn(3, 64, generator=seeded())
+    a, b = (torch.sigmoid(2.0 * e) for e in model.embedding(0))
+    k = torch.relu(body.first(x))
+    gate = torch.sigmoid(body.gates[0](x))
+    k = (1 - gate) * k + gate * torch.relu(body.layers[0](a * k))
+    torch.testing.assert_close(model(x, torch.zeros(3, dtype=torch.long)), body.last(b * k))
+
+
+@pytest.mark.parametrize("sharpness", [0, 0.5, -3.0])
+def test_bad_settings_are_refused(sharpness: float) -> None:
+    with pytest.raises(
+        InputError, match=f"expected sharpness to be at least 1, but got {sharpness}"
+    ):
+        HAT(sharpness=sharpness)
+    with pytest.raises(InputError, match="expected strength to be at least 0, but got -1"):
+        HAT(-1)

@@ -1,5 +1,6 @@
 """The learner: its matrix, its curve, combined strategies, and what it refuses."""
 
+import json
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.optim import SGD, Adam
+from torch.optim import SGD, Adam, Optimizer
+from torch.optim.lr_scheduler import StepLR
 
 from attractor import InputError
 from attractor.continual import (
@@ -15,14 +17,20 @@ from attractor.continual import (
     ER,
     EWC,
     GEM,
+    HAT,
     Freeze,
     Learner,
     MetaSGDCL,
     Stable,
+    Strategy,
+    Wire,
     accuracy,
     combine,
+    join,
+    split,
     train,
 )
+from attractor.continual.identity import identity
 from attractor.models import HCN, MLP, MultiHead, ResNet, SequenceClassifier, SequenceTagger
 from attractor.tasks import ArrayTask, Data
 from attractor.tasks.streams import Stream, own_heads, permuted_sequences, split_classes, split_images, with_features
@@ -281,3 +289,76 @@ def test_a_classifier_on_the_features_of_a_frozen_network() -> None:
     result = train(HCN([64, 8, 8, 2], generator=g), features, GEM(4), epochs=2, batch_size=4)
     assert torch.isfinite(result.matrix).all()
     assert torch.equal(parameters(extractor), before)
+
+
+def test_a_scheduler_is_no_optimiser() -> None:
+    with pytest.raises(InputError, match="from parameters to an optimiser, but it gave a StepLR"):
+        Learner(mlp(), digits(), optimiser=lambda p: StepLR(SGD(p, lr=0.1), 1))  # type: ignore[arg-type, return-value]
+
+
+def test_a_step_after_the_end_is_refused() -> None:
+    learner = Learner(mlp(), digits(2), iterations=1)
+    while not learner.done:
+        learner.step()
+    state = torch.get_rng_state()
+    with pytest.raises(InputError, match="all 2 of 'permuted digits.*' are learnt. Ask"):
+        learner.step()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert learner.done
+
+
+class Widened(Strategy):
+    """Another model from the second task on."""
+
+    def start_task(
+        self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int
+    ) -> nn.Module | None:
+        return mlp(16, 16) if task.task == 1 else None
+
+
+@pytest.mark.parametrize("strategy", [Widened(), combine(Stable(), Widened())])
+def test_a_strategy_may_go_on_with_another_model(strategy: Strategy) -> None:
+    first = mlp()
+    learner = Learner(first, digits(2), strategy, iterations=3, optimiser=partial(SGD, lr=0.1))
+    while learner.task == 0:
+        learner.step()
+    assert learner.model is first
+    learner.step()
+    assert parameters(learner.model).shape == parameters(mlp(16, 16)).shape
+    assert not torch.equal(parameters(learner.model), parameters(mlp(16, 16)))  # it learns
+    assert learner.result().model is learner.model
+
+
+class Mine(Strategy):
+    """A strategy of one's own, with a setting whose repr tells where it lies in memory."""
+
+    def __init__(self, schedule: Any = abs, sizes: tuple[int, ...] = (1, 2)) -> None:
+        self.schedule, self.sizes = schedule, sizes
+
+    def __repr__(self) -> str:
+        return f"Mine at {id(self)}"
+
+
+def test_a_strategy_is_known_by_its_key_and_settings() -> None:
+    assert identity(GEM(20)) == {"name": "gem", "size": 20, "margin": 0.5, "memory": "hard"}
+    both = identity(combine(GEM(20), Stable(0.5)))
+    assert [one["name"] for one in both] == ["gem", "stable"]
+    mine = {"name": f"{__name__}:Mine", "schedule": "builtins:abs", "sizes": [1, 2]}
+    assert identity(Mine()) == mine
+    assert json.loads(json.dumps(identity(Mine()))) == mine
+    one, other = (Learner(mlp(), digits(2), Mine(), iterations=3) for _ in range(2))
+    one.step()
+    other.load_state_dict(join(*split(one.state_dict())))
+    assert torch.equal(one.step(), other.step())
+    with pytest.raises(
+        InputError, match=r"schedule='builtins:abs', sizes=\[1, 2\]\), but it is of"
+    ):
+        other.load_state_dict(
+            Learner(mlp(), digits(2), Mine(sizes=(3,)), iterations=3).state_dict()
+        )
+
+
+def test_wires_of_a_model_take_part_in_who_a_strategy_is() -> None:
+    one = identity(HAT(wires=[Wire("0", None, (0,)), Wire("2", 0, ())]))
+    assert one["wires"] == [["0", None, [0]], ["2", 0, []]]
+    assert one != identity(HAT())

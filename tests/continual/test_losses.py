@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -227,7 +228,7 @@ def test_compiled_models_learn_as_others_do(make: Callable[[], Strategy], in_pla
     model = mlp()
     if in_place:
         model.compile(backend="eager")
-    compiled = model if in_place else torch.compile(model, backend="eager")
+    compiled: Any = model if in_place else torch.compile(model, backend="eager")
     result = train(compiled, digits(2), make(), iterations=4)
     expected = train(mlp(), digits(2), make(), iterations=4)
     torch.testing.assert_close(

@@ -156,6 +156,10 @@ def test_rates_can_be_looked_at_by_name() -> None:
 def test_bad_rates_are_refused() -> None:
     with pytest.raises(InputError, match="from 0 to kappa = 0.02, but got 0.1. Try 0.01"):
         MetaSGDCL(initial=0.1)
+    with pytest.raises(InputError, match="expected meta_lr to be at least 0, but got -0.1"):
+        MetaSGDCL(meta_lr=-0.1)
+    with pytest.raises(InputError, match="expected past to be at least 0, but got -1"):
+        MetaSGDCL(past=-1)
     with pytest.raises(InputError, match="hard, ring.*but got 'reservoir'"):
         Learner(mlp(), digits(), MetaSGDCL(memory="reservoir"))  # type: ignore[arg-type]
 

@@ -193,6 +193,43 @@ def test_the_hooks_in_ones_own_loop_do_the_same(name: str) -> None:
     assert torch.equal(parameters(model), parameters(expected.model))
 
 
+def flattened(state: dict[str, Any]) -> dict[str, Any]:
+    tensors, rest = split(state)
+    return {path: t.tolist() for path, t in tensors.items()} | {"rest": rest}
+
+
+@strategies
+def test_to_ask_for_the_loss_changes_nothing(name: str) -> None:
+    """A closure asks several times in one update, others for batches that are not learnt from."""
+    stream = digits(3)
+    ends = []
+    for often in (1, 3):
+        strategy = made(name)
+        model = strategy.start(mlp(), stream, generator=seeded(7))
+        optimiser = torch.optim.SGD(model.parameters(), lr=0.05)
+        for task in stream:
+            strategy.start_task(model, task, optimiser, 6)
+            batches, others = (Batches(task, 10, generator=seeded(seed)) for seed in (1, 2))
+            for _ in range(6):
+                batch = batches.draw()
+                losses, before = [], flattened(strategy.state_dict())
+                for _ in range(often):
+                    optimiser.zero_grad()
+                    losses.append(strategy.loss(model, batch))
+                    if often > 1:
+                        strategy.loss(model, others.draw())
+                        strategy.loss(model, stream[0].samples(torch.arange(4)))
+                assert all(torch.equal(loss, losses[0]) for loss in losses)
+                assert flattened(strategy.state_dict()) == before
+                losses[-1].backward()  # type: ignore[no-untyped-call]
+                strategy.observe(batch)
+                strategy.after_backward(model)
+                strategy.step(model, optimiser)
+            strategy.end_task(model, task)
+        ends.append(parameters(model))
+    assert torch.equal(*ends)
+
+
 def through_a_file(state: dict[str, Any]) -> Any:
     """What safetensors and JSON make of a state."""
     tensors, rest = split(state)

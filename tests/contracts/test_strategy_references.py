@@ -88,7 +88,7 @@ def learnt(strategy: Strategy) -> tuple[Array, list[list[Array]]]:
 
 
 def batches() -> list[list[Batch]]:
-    found = []
+    found: list[list[Batch]] = []
     for task, count in zip(stream(), COUNTS, strict=True):
         pairs = list(zip(task.train.x.numpy(), task.train.y.tolist(), strict=True))
         found.append([pairs[i * count : (i + 1) * count] for i in range(UPDATES)])
