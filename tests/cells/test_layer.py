@@ -1,5 +1,7 @@
 """What a user gets wrong, and what the layer answers."""
 
+import weakref
+
 import pytest
 import torch
 from torch import Tensor
@@ -105,6 +107,26 @@ def test_cost_grows_linearly_with_time() -> None:
         return sum(sizes)
 
     assert saved(40) < 2.2 * saved(20)
+
+
+@pytest.mark.parametrize("return_states", [False, True])
+def test_inference_forgets_each_state_after_its_step(return_states: bool) -> None:
+    living: weakref.WeakSet[Tensor] = weakref.WeakSet()
+    most = 0
+
+    class Counting(GRUCell):
+        def step(self, prepared: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+            nonlocal most
+            output, state = super().step(prepared, state)
+            state = state.clone()
+            living.add(state)
+            most = max(most, len(living))
+            return output, state
+
+    layer = Recurrent(Counting, 3, 4, num_layers=2)
+    with torch.no_grad():
+        layer(torch.zeros(20, 2, 3), return_states=return_states)
+    assert most >= 20 if return_states else most <= 3
 
 
 def test_cells_are_abstract() -> None:

@@ -254,7 +254,6 @@ def _run_one(
     cell: Any, x: Tensor, state: Any, lengths: Tensor | None, backwards: bool, return_states: bool
 ) -> Unrolled:
     """One cell in one direction."""
-    cell = cell.ready()
     if backwards:
         x = _flip(x, lengths)
     if lengths is None:
