@@ -97,6 +97,24 @@ def test_weights_can_be_parametrised(name: str, parametrise: Any) -> None:
 
 
 @cells
+def test_forward_without_a_state_starts_afresh(name: str) -> None:
+    cell = make_cell(name).eval()
+    x = inputs(4)
+    close(cell(x), cell(x, cell.initial_state(4)))
+
+
+@cells
+def test_empty_batch(name: str) -> None:
+    layer = make_layer(name, num_layers=2, bidirectional=True)
+    output, state, states = layer(inputs(3, 0), return_states=True)
+    assert output.shape == (3, 0, layer.output_size)
+    assert all(leaf.shape[:2] == (4, 0) for leaf in tree_leaves(state))
+    assert all(leaf.shape[:3] == (3, 4, 0) for leaf in tree_leaves(states))
+    output.sum().backward()
+    assert not any(p.grad is not None and p.grad.any() for p in layer.parameters())
+
+
+@cells
 def test_batch_rows_are_independent(name: str) -> None:
     layer = make_layer(name).eval()
     x = inputs(6, 3)

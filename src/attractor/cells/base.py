@@ -107,8 +107,19 @@ class Cell(nn.Module, ABC, Generic[P, S]):
     def step(self, prepared: P, state: S) -> tuple[Tensor, S]:
         """From one time slice of the prepared input and a state to the output and next state."""
 
-    def forward(self, x: Tensor, state: S) -> tuple[Tensor, S]:
-        """One step on x ``(batch, input_size)``, as with ``nn.LSTMCell``."""
+    def forward(self, x: Tensor, state: S | None = None) -> tuple[Tensor, S]:
+        """One step on x ``(batch, input_size)``, as with ``nn.LSTMCell``.
+
+        Without a state, from the initial one.
+        """
+        check_input(self, self.input_size, x)
+        if state is None:
+            if x.dim() != 2:
+                raise InputError(
+                    f"{type(self).__name__} expects x of shape (batch, {self.input_size}) where no "
+                    f"state is given, but got {tuple(x.shape)}. Try x[None] for one sequence."
+                )
+            state = self.initial_state(x.shape[0])
         prepared: P = map_steps(lambda p: p[0], self.prepare(x[None]))
         return self.step(prepared, state)
 
@@ -124,6 +135,33 @@ def positive(owner: type, name: str, value: int) -> int:
             f"{value!r}. Try {name}=1 or more."
         )
     return value
+
+
+def check_input(owner: nn.Module, input_size: int, x: Tensor) -> None:
+    """Check the features of x, and that its type is that of the parameters."""
+    name = type(owner).__name__
+    if x.shape[-1:] != (input_size,):
+        raise InputError(
+            f"{name} expects input_size={input_size}, but x has shape {tuple(x.shape)}, "
+            f"whose last dimension is {x.shape[-1] if x.dim() else 'missing'}. "
+            "If your data is (features, time), transpose it first."
+        )
+    if not x.is_floating_point():
+        raise InputError(
+            f"{name} expects x of a floating-point type, but got {x.dtype}. "
+            "Try x.float(), or one-hot or embedded symbols."
+        )
+    parameter = next(owner.parameters(), x)
+    if x.dtype != parameter.dtype and not autocasts(x.device.type):
+        raise InputError(
+            f"{name} expects x of the type of its parameters, {parameter.dtype}, but got "
+            f"{x.dtype}. Try x.to({parameter.dtype}), or .to({x.dtype}) on the module."
+        )
+
+
+def autocasts(device: str) -> bool:
+    """Whether autocast is on, under which types may differ."""
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def zeros_like_parameters(cell: nn.Module, *shape: int) -> Tensor:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from attractor.cells.base import Cell, is_shared, map_state, map_steps
+from attractor.cells.base import Cell, autocasts, is_shared, map_state, map_steps
 
 
 class Unrolled(NamedTuple):
@@ -54,7 +54,7 @@ def exporting() -> bool:
 def _loop(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) -> Unrolled:
     timed, join = _timed(prepared)
     start = state
-    lowered = _autocasts(timed[0].device.type)
+    lowered = autocasts(timed[0].device.type)
     outputs, states = [], []
     # unbind, not indexing: the gradient of an index is a zero tensor as long as the sequence
     for now in zip(*(part.unbind(0) for part in timed), strict=True):
@@ -138,10 +138,6 @@ def _scan(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) 
     last, (output, *kept) = scan(step, [leaf.clone() for leaf in carry], timed)
     states = pytree.tree_unflatten(kept, spec) if return_states else ()
     return Unrolled(output, pytree.tree_unflatten(last, spec), states)
-
-
-def _autocasts(device: str) -> bool:
-    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def _in_dtype_of(start: Any, state: Any) -> Any:
