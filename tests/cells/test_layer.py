@@ -59,7 +59,7 @@ def test_another_type_than_the_parameters(packed: bool) -> None:
     x: Any = torch.zeros(5, 2, 3, dtype=torch.float64)
     x = pack_padded_sequence(x, torch.tensor([5, 2])) if packed else x
     text = (
-        r"GRU expects x of .* parameters, torch.float32, but got torch.float64. Try x.to\(torch.fl"
+        r"GRU expects x of .* parameters, torch.float32, but got torch.float64. Try x.to"
     )
     with pytest.raises(InputError, match=text):
         layer(x)
@@ -79,13 +79,13 @@ def test_a_state_of_another_type() -> None:
 def test_a_cell_says_what_is_wrong_with_its_input() -> None:
     cell = LSTMCell(3, 4)
     with pytest.raises(
-        InputError, match=r"LSTMCell expects input_size=3, but x has shape \(2, 5\)"
+        InputError, match=r"LSTMCell expects input_size=3, but x has .* \(2, 5\)"
     ):
         cell(torch.zeros(2, 5))
     with pytest.raises(InputError, match=r"parameters, torch.float32, but got torch.float64"):
         cell(torch.zeros(2, 3, dtype=torch.float64))
     with pytest.raises(
-        InputError, match=r"\(batch, 3\) where no state .* got \(3,\). Try x\[None\]"
+        InputError, match=r"\(batch, 3\) where no .* got \(3,\). Try x\[None\]"
     ):
         cell(torch.zeros(3))
     with pytest.raises(InputError, match="whose last dimension is missing"):
