@@ -58,9 +58,7 @@ def test_another_type_than_the_parameters(packed: bool) -> None:
     layer = attractor.GRU(3, 4)
     x: Any = torch.zeros(5, 2, 3, dtype=torch.float64)
     x = pack_padded_sequence(x, torch.tensor([5, 2])) if packed else x
-    text = (
-        r"GRU expects x of .* parameters, torch.float32, but got torch.float64. Try x.to"
-    )
+    text = r"GRU expects x of .* parameters, torch.float32, but got torch.float64. Try x.to"
     with pytest.raises(InputError, match=text):
         layer(x)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -78,15 +76,11 @@ def test_a_state_of_another_type() -> None:
 
 def test_a_cell_says_what_is_wrong_with_its_input() -> None:
     cell = LSTMCell(3, 4)
-    with pytest.raises(
-        InputError, match=r"LSTMCell expects input_size=3, but x has .* \(2, 5\)"
-    ):
+    with pytest.raises(InputError, match=r"LSTMCell expects input_size=3, but x has .* \(2, 5\)"):
         cell(torch.zeros(2, 5))
     with pytest.raises(InputError, match=r"parameters, torch.float32, but got torch.float64"):
         cell(torch.zeros(2, 3, dtype=torch.float64))
-    with pytest.raises(
-        InputError, match=r"\(batch, 3\) where no .* got \(3,\). Try x\[None\]"
-    ):
+    with pytest.raises(InputError, match=r"\(batch, 3\) where no .* got \(3,\). Try x\[None\]"):
         cell(torch.zeros(3))
     with pytest.raises(InputError, match="whose last dimension is missing"):
         cell(torch.zeros(()))
@@ -127,7 +121,7 @@ def test_dropout_out_of_range() -> None:
 
 def test_no_such_attribute() -> None:
     with pytest.raises(AttributeError, match="no attribute 'LSMT'"):
-        _ = attractor.LSMT
+        _ = attractor.LSMT  # type: ignore[attr-defined]
     assert "LSTM" in dir(attractor)
 
 

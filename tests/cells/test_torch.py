@@ -115,9 +115,7 @@ def test_positional_arguments_of_any_layer() -> None:
 
 def test_arguments_out_of_place_are_refused() -> None:
     layers: Any = attractor
-    with pytest.raises(
-        attractor.InputError, match="GRU expects bias to be True .* got 'relu'"
-    ):
+    with pytest.raises(attractor.InputError, match="GRU expects bias to be True .* got 'relu'"):
         layers.GRU(5, 7, 1, "relu")
     with pytest.raises(TypeError, match="multiple values for keyword argument 'proj_size'"):
         layers.LSTM(5, 7, 1, True, False, 0.0, False, 3, proj_size=3)
