@@ -249,7 +249,7 @@ class ResidualCell(ConnectedCell):
     def biased(self) -> bool:
         return False
 
-    def recurrent(self, state: Any) -> Tensor:
+    def recurrent(self, prepared: ConnectedInput, state: Any) -> Tensor:
         return F.linear(self.connection(self.memory(state)), self.weight_gates)
 
     def activate(

@@ -105,7 +105,9 @@ class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
     def shift(self) -> Tensor | None:
         return None if self.bias is None else F.pad(self.bias, (self.hidden_size, 0))
 
-    def forward(self, x: Tensor, state: DecayNetState) -> tuple[Tensor, DecayNetState]:
+    def forward(
+        self, x: Tensor, state: DecayNetState | None = None
+    ) -> tuple[Tensor, DecayNetState]:
         if self.length is None:
             raise InputError(
                 "DecayNetCell expects to know the length of a sequence that is stepped by hand, "
@@ -130,7 +132,7 @@ class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
         fall, i, o, a = (prepared.sums + recurrent).chunk(4, dim=-1)
         p = state.p - prepared.rate * (fall + 3)
         right_angle = 1.5707963267948966  # written out: a compiled loop takes no float from outside
-        f = torch.sin(p.clamp(0, right_angle))
+        f = torch.sin(p.clamp(0.0, right_angle))
         c = f * state.c + torch.sigmoid(i) * maps.candidate(torch.tanh(a))
         h = torch.sigmoid(o) * torch.tanh(maps.memory(c))
         return h, DecayNetState(h, c, p)

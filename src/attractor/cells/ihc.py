@@ -92,7 +92,7 @@ class HighwayCell(ConnectedCell):
     def biased(self) -> bool:
         return self.gate_reads_input
 
-    def recurrent(self, state: Any) -> Tensor:
+    def recurrent(self, prepared: ConnectedInput, state: Any) -> Tensor:
         return F.linear(self.memory(state), self.connection.weight)
 
     def mix(self, prepared: ConnectedInput, recurrent: Tensor) -> Tensor:
