@@ -23,6 +23,9 @@ OPTIONS: list[dict[str, Any]] = [
     {"nop": False},
     {"discrete": True},
     {"discrete": True, "controller": "lstm", "nop": False},
+    {"controller": "rnn"},
+    {"write_address": "before"},
+    {"write_address": "before", "controller": "rnn", "discrete": True},
 ]
 
 
@@ -153,4 +156,6 @@ def test_options_are_checked() -> None:
     with pytest.raises(InputError, match="at least cells=2 .* but got cells=1. Try nop=False"):
         DNTMCell(3, 4, cells=1)
     with pytest.raises(InputError, match="known controller"):
-        DNTMCell(3, 4, controller="rnn")  # type: ignore[arg-type]
+        DNTMCell(3, 4, controller="mlp")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="write_address 'before' or 'after', but got 'now'"):
+        DNTMCell(3, 4, write_address="now")  # type: ignore[arg-type]

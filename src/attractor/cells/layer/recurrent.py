@@ -235,8 +235,8 @@ class Recurrent(nn.Module):
             )
         per_cell = [leaf if batched else leaf[:, None] for leaf in leaves]
         return [
-            pytree.tree_unflatten([leaf[index] for leaf in per_cell], spec)
-            for index in range(len(default))
+            cell.resume(pytree.tree_unflatten([leaf[index] for leaf in per_cell], spec))
+            for index, cell in enumerate(cells)
         ]
 
     def flatten_parameters(self) -> None:
