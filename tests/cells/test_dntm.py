@@ -29,7 +29,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-def reference_weights(cell: DNTMCell) -> dict[str, Array]:
+def reference_weights(cell: Any) -> dict[str, Array]:
     address = {"k": cell.address_size + cell.content_size, "beta": 1, "gamma": 1}
     write = address | {"e": cell.content_size, "alpha": 1}
     named = {"A": array(cell.address), "W_m": array(cell.content_hh), "W_x": array(cell.content_ih)}

@@ -175,7 +175,7 @@ def test_batch_norm_equals_the_reference_in_training_and_after(case: Case) -> No
             assert training or np.array_equal(mean, means[site])
 
 
-SHIFTS = {
+SHIFTS: dict[str, tuple[dict[str, Any], int]] = {
     "lstm": ({}, 0),
     "lstm without biases": ({"bias": False}, 16),
     "decaynet": ({"length": 3}, 4),
@@ -187,6 +187,7 @@ SHIFTS = {
     "irc_lstm released": ({"forget_bias": 1.0}, 8),
     "irc_sru released": ({"forget_bias": 1.0, "highway_bias": -1.0}, 0),
     "irc_sru highway": ({"highway_bias": -1.0}, 4),
+    "sru without biases": ({"bias": False}, 8),
     "ihc_lstm": ({}, 0),
     "ihc_lstm without biases": ({"bias": False}, 4),
 }
@@ -198,6 +199,9 @@ def test_batch_norm_shifts_each_sum_that_has_no_bias(name: str) -> None:
     cell: Any = batch_norm(name.split()[0], 3)(SIZE, SIZE, **options)
     shifts = cell.norm_x.bias
     assert (0 if shifts is None else len(shifts)) == missing
+    output, _, _ = unroll(cell, cell.prepare(torch.randn(2, 3, SIZE)), cell.initial_state(3))
+    output.square().sum().backward()
+    assert shifts is None or shifts.grad.all()
 
 
 def test_batch_norm_can_learn_how_fast_decaynet_forgets() -> None:

@@ -88,7 +88,7 @@ def test_weights_sum_to_one(seed: int, heads: int, cells: int) -> None:
 @pytest.mark.parametrize("shift", [-1, 0, 1])
 def test_a_head_walks_round_the_memory(shift: int) -> None:
     """With the gate shut and one shift chosen, only the location counts."""
-    cell = NTMCell(2, 5, cells=4, cell_size=3)
+    cell: Any = NTMCell(2, 5, cells=4, cell_size=3)
     with torch.no_grad():
         for name, parameter in cell.named_parameters():
             if name.startswith(("read", "write")):

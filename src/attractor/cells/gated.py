@@ -121,11 +121,13 @@ def joined(biases: Biases, learned: Tensor | None = None) -> Tensor | None:
         if not given:
             return None
         learned = given[0].new_zeros(missing(biases))
-    parts, start = [], 0
+    parts, rest = [], learned
     for bias in biases:
-        if isinstance(bias, int):
-            bias, start = learned[start : start + bias], start + bias
-        parts.append(bias)
+        if isinstance(bias, Tensor):
+            parts.append(bias)
+        else:
+            parts.append(rest[:bias])
+            rest = rest[bias:]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
@@ -155,7 +157,7 @@ class SummedCell(GatedCell[P, S]):
 
     def biases(self) -> Biases:
         """The biases of the sums."""
-        return (self.weight_ih.shape[0] if self.bias is None else self.bias,)
+        return (sum(self.parts().x) if self.bias is None else self.bias,)
 
     def shift(self) -> Tensor | None:
         """The biases as one vector, or ``None``."""
