@@ -157,13 +157,15 @@ def test_a_gate_that_is_shut_is_exactly_zero() -> None:
     assert new.c.item() == 0
 
 
-ON_FROM = "length of a sequence that it goes on with from a given state, but length is None"
+PIECES = "length of a sequence that comes in pieces, by hand or with a state, but length is None"
 
 
 def test_stepping_by_hand_needs_a_length() -> None:
     cell = DecayNetCell(3, 4)
-    with pytest.raises(InputError, match=ON_FROM):
+    with pytest.raises(InputError, match=PIECES):
         cell(torch.zeros(2, 3), cell.initial_state(2))
+    with pytest.raises(InputError, match=PIECES):
+        cell(torch.zeros(2, 3))
 
 
 @pytest.mark.parametrize(
@@ -180,9 +182,9 @@ def test_a_state_that_is_passed_on_needs_a_length(made: Any) -> None:
     x = torch.randn(7, 2, 3)
     layer = Recurrent(made, 3, 4)
     _, state = layer(x[:4])
-    with pytest.raises(InputError, match=ON_FROM):
+    with pytest.raises(InputError, match=PIECES):
         layer(x[4:], state)
-    with pytest.raises(InputError, match=ON_FROM):
+    with pytest.raises(InputError, match=PIECES):
         layer(pack_sequence([x[4:, 0], x[4:, 1]]), state)
 
 

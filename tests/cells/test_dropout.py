@@ -94,9 +94,9 @@ def test_dropped_weights_are_zero_in_the_forward_pass(monkeypatch: pytest.Monkey
     used: list[Tensor] = []
     recurrent = LSTMCell.recurrent
 
-    def spy(cell: LSTMCell, state: LSTMState) -> Tensor:
+    def spy(cell: LSTMCell, prepared: Tensor, state: LSTMState) -> Tensor:
         used.append(cell.weight_hh.detach().clone())
-        return recurrent(cell, state)
+        return recurrent(cell, prepared, state)
 
     monkeypatch.setattr(LSTMCell, "recurrent", spy)
     x = torch.randn(5, 2, 4)

@@ -25,6 +25,7 @@ from attractor.cells import (
     unroll,
     zoneout,
 )
+from attractor.cells.base import map_steps
 from attractor.errors import InputError
 from contracts import test_cells as contract
 from contracts.cells import OPTIONS, inputs, make_cell, seeded
@@ -51,6 +52,7 @@ PROMISES = [
     contract.test_gradcheck_twice,
     contract.test_vmap_over_networks_and_grad,
     contract.test_autocast,
+    partial(contract.test_autocast_leaves_the_type_of_the_output, training=False),
     contract.test_copies_answer_alike,
     partial(contract.test_packed_is_each_sequence_alone, bidirectional=True, enforce_sorted=False),
 ]
@@ -108,17 +110,17 @@ def test_noise_is_drawn_outside_a_compiled_loop() -> None:
 @pytest.mark.parametrize("key", GATED)
 def test_step_is_activate_of_recurrent(key: str) -> None:
     cell: Any = make_cell(key)
-    prepared = torch.utils._pytree.tree_map(lambda p: p[0], cell.prepare(inputs(1, 2)))
+    prepared = map_steps(lambda p: p[0], cell.prepare(inputs(2, 2)))
     state = torch.utils._pytree.tree_map(lambda s: s + 0.1, cell.initial_state(2))
     expected = cell.step(prepared, state)
-    found = cell.activate(prepared, cell.recurrent(state), state)
+    found = cell.activate(prepared, cell.recurrent(prepared, state), state)
     torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("key", GATED)
 def test_maps_reach_the_candidate_and_the_memory(key: str) -> None:
     cell: Any = make_cell(key)
-    prepared = torch.utils._pytree.tree_map(lambda p: p[0], cell.prepare(inputs(1, 2)))
+    prepared = map_steps(lambda p: p[0], cell.prepare(inputs(2, 2)))
     state = cell.initial_state(2)
     seen: dict[str, Any] = {}
 
@@ -126,7 +128,7 @@ def test_maps_reach_the_candidate_and_the_memory(key: str) -> None:
         return lambda x: seen.setdefault(name, x)
 
     maps = Maps(*(look(name) for name in Maps._fields))
-    cell.activate(prepared, cell.recurrent(state), state, maps)
+    cell.activate(prepared, cell.recurrent(prepared, state), state, maps)
     assert seen.pop("candidate").shape == (2, 8)
     sizes = {"memory": cell.memory_size, "inner": sum(cell.parts().inner)}
     assert {name: x.shape[-1] for name, x in seen.items()} == {n: s for n, s in sizes.items() if s}

@@ -53,7 +53,8 @@ def test_gate_limits(seed: int) -> None:
     for bias, expected in ((-torch.inf, x), (torch.inf, h @ cell.connection.weight[:3].T)):
         with torch.no_grad():
             cell.connection.bias_gate.fill_(bias)
-        torch.testing.assert_close(cell.mix(cell.prepare(x), cell.recurrent(h)), expected)
+        prepared = cell.prepare(x)
+        torch.testing.assert_close(cell.mix(prepared, cell.recurrent(prepared, h)), expected)
 
 
 @pytest.mark.parametrize(("ihc", "irc"), [(IHCLSTMCell, IRCLSTMCell), (IHCGRUCell, IRCGRUCell)])

@@ -14,6 +14,7 @@ from attractor.cells import (
     IRCTLSTMCell,
     LSTMState,
 )
+from attractor.cells.base import map_steps
 from attractor.cells.connected import DiagonalConnection, ResidualConnection
 from cells.against import Array, array, blocks, check, normal, random_cell
 from contracts.cells import seeded
@@ -111,7 +112,8 @@ def test_gates_read_the_input_alone_when_alpha_is_zero(make: Any) -> None:
     with torch.no_grad():
         cell.connection.alpha_raw.fill_(-torch.inf)
     state = tree_map(lambda s: s + 1, cell.initial_state(2))
-    assert not cell.recurrent(state).any()
+    prepared = map_steps(lambda p: p[0], cell.prepare(normal(1, 2, 5)))
+    assert not cell.recurrent(prepared, state).any()
 
 
 @pytest.mark.parametrize("make", [m for m, *_ in (*MATRIX, *DIAGONAL)] + [IRCFastGRNNCell])

@@ -1,12 +1,15 @@
 """What a user gets wrong, and what the layer answers."""
 
+import weakref
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import PackedSequence, pack_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence
 
 import attractor
-from attractor.cells import Cell, GRUCell, Recurrent
+from attractor.cells import Cell, GRUCell, LSTMCell, Recurrent
 from attractor.errors import InputError
 
 
@@ -50,6 +53,45 @@ def test_integers() -> None:
         Recurrent("gru", 3, 4)(torch.zeros(5, 2, 3, dtype=torch.long))
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_another_type_than_the_parameters(packed: bool) -> None:
+    layer = attractor.GRU(3, 4)
+    x: Any = torch.zeros(5, 2, 3, dtype=torch.float64)
+    x = pack_padded_sequence(x, torch.tensor([5, 2])) if packed else x
+    text = (
+        r"GRU expects x of .* parameters, torch.float32, but got torch.float64. Try x.to\(torch.fl"
+    )
+    with pytest.raises(InputError, match=text):
+        layer(x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        layer(torch.zeros(5, 2, 3, dtype=torch.bfloat16))
+    layer.double()(x)
+
+
+def test_a_state_of_another_type() -> None:
+    layer = Recurrent("lstm", 3, 4)
+    state = (torch.zeros(1, 2, 4), torch.zeros(1, 2, 4, dtype=torch.float64))
+    text = r"state of torch.float32 and torch.float32, but got torch.float32 and torch.float64. Try"
+    with pytest.raises(InputError, match=text):
+        layer(torch.zeros(5, 2, 3), state)
+
+
+def test_a_cell_says_what_is_wrong_with_its_input() -> None:
+    cell = LSTMCell(3, 4)
+    with pytest.raises(
+        InputError, match=r"LSTMCell expects input_size=3, but x has shape \(2, 5\)"
+    ):
+        cell(torch.zeros(2, 5))
+    with pytest.raises(InputError, match=r"parameters, torch.float32, but got torch.float64"):
+        cell(torch.zeros(2, 3, dtype=torch.float64))
+    with pytest.raises(
+        InputError, match=r"\(batch, 3\) where no state .* got \(3,\). Try x\[None\]"
+    ):
+        cell(torch.zeros(3))
+    with pytest.raises(InputError, match="whose last dimension is missing"):
+        cell(torch.zeros(()))
+
+
 def test_time_and_batch_swapped_shows_with_a_state() -> None:
     layer = Recurrent("lstm", 3, 4)
     _, state = layer(torch.zeros(7, 2, 3))
@@ -65,11 +107,9 @@ def test_state_of_another_cell() -> None:
         Recurrent("lstm", 3, 4)(torch.zeros(7, 2, 3), state)
 
 
-def test_empty_sequence_and_empty_batch() -> None:
+def test_empty_sequence() -> None:
     with pytest.raises(InputError, match="at least one time step"):
         Recurrent("gru", 3, 4)(torch.zeros(0, 2, 3))
-    with pytest.raises(InputError, match="at least one sequence"):
-        Recurrent("gru", 3, 4)(torch.zeros(2, 0, 3))
 
 
 def test_packed_sequence_of_length_zero() -> None:
@@ -81,6 +121,8 @@ def test_packed_sequence_of_length_zero() -> None:
 def test_dropout_out_of_range() -> None:
     with pytest.raises(InputError, match="dropout to be from 0 to 1, but got 1.5"):
         Recurrent("gru", 3, 4, dropout=1.5)
+    with pytest.raises(InputError, match="dropout to be from 0 to 1, but got True"):
+        Recurrent("gru", 3, 4, 2, True, False, True)
 
 
 def test_no_such_attribute() -> None:
@@ -105,6 +147,26 @@ def test_cost_grows_linearly_with_time() -> None:
         return sum(sizes)
 
     assert saved(40) < 2.2 * saved(20)
+
+
+@pytest.mark.parametrize("return_states", [False, True])
+def test_inference_forgets_each_state_after_its_step(return_states: bool) -> None:
+    living: weakref.WeakSet[Tensor] = weakref.WeakSet()
+    most = 0
+
+    class Counting(GRUCell):
+        def step(self, prepared: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+            nonlocal most
+            output, state = super().step(prepared, state)
+            state = state.clone()
+            living.add(state)
+            most = max(most, len(living))
+            return output, state
+
+    layer = Recurrent(Counting, 3, 4, num_layers=2)
+    with torch.no_grad():
+        layer(torch.zeros(20, 2, 3), return_states=return_states)
+    assert most >= 20 if return_states else most <= 3
 
 
 def test_cells_are_abstract() -> None:

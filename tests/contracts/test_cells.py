@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.utils.parametrizations import spectral_norm, weight_norm
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, unpack_sequence
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -65,14 +66,52 @@ def test_forward_is_one_step(name: str) -> None:
 
 
 @cells
-def test_ready_for_many_steps_gives_the_same(name: str) -> None:
+def test_what_all_steps_share_is_exact(name: str) -> None:
+    """Step by step there is nothing to share, so a cell computes it anew, or in another way."""
     cell = make_cell(name).eval().double()
     x = inputs(7, 2).double()
-    start = cell.initial_state(2)
-    plain = unroll(cell, cell.prepare(x), start)
-    ready = unroll(cell.ready(), cell.prepare(x), start)
-    close(ready.output, plain.output, rtol=1e-12, atol=1e-12)
-    close(tree_leaves(ready.state), tree_leaves(plain.state), rtol=1e-12, atol=1e-12)
+    whole = unroll(cell, cell.prepare(x), cell.initial_state(2))
+    outputs, state = [], cell.initial_state(2)
+    for step in x:
+        output, state = cell(step, state)
+        outputs.append(output)
+    close(whole.output, torch.stack(outputs), rtol=1e-12, atol=1e-12)
+    close(tree_leaves(whole.state), tree_leaves(state), rtol=1e-12, atol=1e-12)
+
+
+@cells
+@pytest.mark.parametrize("parametrise", [weight_norm, spectral_norm])
+def test_weights_can_be_parametrised(name: str, parametrise: Any) -> None:
+    layer = make_layer(name, dtype=torch.float64).eval()
+    x = inputs(4, 2, dtype=torch.float64)
+    before = layer(x)[0]
+    matrices = [n for n, p in layer.named_parameters() if p.dim() == 2]
+    for key in matrices:
+        owner, _, leaf = key.rpartition(".")
+        parametrise(layer.get_submodule(owner), leaf)
+    output, _ = layer(x)
+    assert torch.allclose(output, before) == (parametrise is weight_norm)
+    output.sum().backward()
+    trained = [p.grad for n, p in layer.named_parameters() if "parametrizations" in n]
+    assert any(grad is not None and grad.any() for grad in trained)
+
+
+@cells
+def test_forward_without_a_state_starts_afresh(name: str) -> None:
+    cell = make_cell(name).eval()
+    x = inputs(4)
+    close(cell(x), cell(x, cell.initial_state(4)))
+
+
+@cells
+def test_empty_batch(name: str) -> None:
+    layer = make_layer(name, num_layers=2, bidirectional=True)
+    output, state, states = layer(inputs(3, 0), return_states=True)
+    assert output.shape == (3, 0, layer.output_size)
+    assert all(leaf.shape[:2] == (4, 0) for leaf in tree_leaves(state))
+    assert all(leaf.shape[:3] == (3, 4, 0) for leaf in tree_leaves(states))
+    output.sum().backward()
+    assert not any(p.grad is not None and p.grad.any() for p in layer.parameters())
 
 
 @cells
@@ -255,11 +294,19 @@ def test_autocast(name: str) -> None:
     exact, state = layer(x)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         output, low = layer(x)
-    assert output.dtype == exact.dtype
     assert [leaf.dtype for leaf in tree_leaves(low)] == [leaf.dtype for leaf in tree_leaves(state)]
     assert (output.float() - exact).abs().max() < 0.05 * exact.abs().max() + 0.05
     output.float().sum().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in layer.parameters())
+
+
+@cells
+@pytest.mark.parametrize("training", [False, True])
+def test_autocast_leaves_the_type_of_the_output(name: str, training: bool) -> None:
+    layer = make_layer(name).train(training)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, _ = layer(inputs(3, 2))
+    assert output.dtype == torch.float32
 
 
 @cells
@@ -406,7 +453,7 @@ def test_other_forms_hold_the_contract(
     test_packed_is_each_sequence_alone(name, bidirectional=True, enforce_sorted=False)
     test_vmap_over_networks_and_grad(name)
     test_gradients_reach_every_parameter_and_the_first_input(name)
-    test_autocast(name)
+    test_autocast_leaves_the_type_of_the_output(name, training=True)
 
 
 @pytest.mark.slow

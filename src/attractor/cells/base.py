@@ -2,8 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from copy import copy
-from typing import Any, ClassVar, Generic, TypedDict, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypedDict, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +15,6 @@ State = Tensor | tuple[Tensor, ...]
 
 P = TypeVar("P")
 S = TypeVar("S", bound=State)
-C = TypeVar("C", bound="Cell[Any, Any]")
 
 
 class Placement(TypedDict):
@@ -31,6 +29,27 @@ def map_state(function: Callable[..., Any], *trees: Any) -> Any:
     return pytree.tree_map(function, *trees)
 
 
+class Shared(NamedTuple):
+    """What all steps of a sequence share, within a prepared input: it has no time of its own."""
+
+    value: Any
+
+
+def is_shared(tree: Any) -> bool:
+    """Whether this part of a prepared input is the same at all steps."""
+    return isinstance(tree, Shared)
+
+
+def map_steps(function: Callable[..., Any], prepared: Any) -> Any:
+    """Apply `function` to every tensor ``(time, batch, ...)`` of a prepared input.
+
+    What is `Shared` stays as it is: ``map_steps(lambda p: p[:3], prepared)`` cuts time.
+    """
+    return pytree.tree_map(
+        lambda part: part if is_shared(part) else function(part), prepared, is_leaf=is_shared
+    )
+
+
 class Cell(nn.Module, ABC, Generic[P, S]):
     """One time step of a recurrent network.
 
@@ -39,7 +58,8 @@ class Cell(nn.Module, ABC, Generic[P, S]):
     rest: time, layers, directions, packed sequences.
 
     `P` is the type of the prepared input, a tensor or a NamedTuple of tensors, each of shape
-    ``(time, batch, ...)``; `S` is the type of the state, each tensor of shape ``(batch, ...)``.
+    ``(time, batch, ...)`` unless it is `Shared` by all steps; `S` is the type of the state, each
+    tensor of shape ``(batch, ...)``.
     Whatever is random is drawn in `prepare`, so that `step` is a pure function.
     """
 
@@ -77,7 +97,11 @@ class Cell(nn.Module, ABC, Generic[P, S]):
 
     @abstractmethod
     def prepare(self, x: Tensor) -> P:
-        """All that does not depend on the state, for x ``(time, batch, input_size)`` at once."""
+        """All that does not depend on the state, for x ``(time, batch, input_size)`` at once.
+
+        What depends on nothing but the parameters, and costs more than a step, is computed here
+        once and marked as `Shared`.
+        """
 
     def prepare_ragged(self, x: Tensor, lengths: Tensor) -> P:
         """As `prepare`, for sequences that end after `lengths` ``(batch,)`` steps."""
@@ -87,18 +111,20 @@ class Cell(nn.Module, ABC, Generic[P, S]):
     def step(self, prepared: P, state: S) -> tuple[Tensor, S]:
         """From one time slice of the prepared input and a state to the output and next state."""
 
-    def ready(self: C) -> C:
-        """The cell for one pass over time, in which what all steps share is computed once."""
-        inner = {n: cell.ready() for n, cell in self.named_children() if isinstance(cell, Cell)}
-        if all(cell is self._modules[name] for name, cell in inner.items()):
-            return self
-        made = copy(self)
-        made._modules = {**self._modules, **inner}
-        return made
+    def forward(self, x: Tensor, state: S | None = None) -> tuple[Tensor, S]:
+        """One step on x ``(batch, input_size)``, as with ``nn.LSTMCell``.
 
-    def forward(self, x: Tensor, state: S) -> tuple[Tensor, S]:
-        """One step on x ``(batch, input_size)``, as with ``nn.LSTMCell``."""
-        prepared: P = map_state(lambda p: p[0], self.prepare(x[None]))
+        Without a state, from the initial one.
+        """
+        check_input(self, self.input_size, x)
+        if state is None:
+            if x.dim() != 2:
+                raise InputError(
+                    f"{type(self).__name__} expects x of shape (batch, {self.input_size}) where no "
+                    f"state is given, but got {tuple(x.shape)}. Try x[None] for one sequence."
+                )
+            state = self.initial_state(x.shape[0])
+        prepared: P = map_steps(lambda p: p[0], self.prepare(x[None]))
         return self.step(prepared, state)
 
     def extra_repr(self) -> str:
@@ -113,6 +139,33 @@ def positive(owner: type, name: str, value: int) -> int:
             f"{value!r}. Try {name}=1 or more."
         )
     return value
+
+
+def check_input(owner: nn.Module, input_size: int, x: Tensor) -> None:
+    """Check the features of x, and that its type is that of the parameters."""
+    name = type(owner).__name__
+    if x.shape[-1:] != (input_size,):
+        raise InputError(
+            f"{name} expects input_size={input_size}, but x has shape {tuple(x.shape)}, "
+            f"whose last dimension is {x.shape[-1] if x.dim() else 'missing'}. "
+            "If your data is (features, time), transpose it first."
+        )
+    if not x.is_floating_point():
+        raise InputError(
+            f"{name} expects x of a floating-point type, but got {x.dtype}. "
+            "Try x.float(), or one-hot or embedded symbols."
+        )
+    parameter = next(owner.parameters(), x)
+    if x.dtype != parameter.dtype and not autocasts(x.device.type):
+        raise InputError(
+            f"{name} expects x of the type of its parameters, {parameter.dtype}, but got "
+            f"{x.dtype}. Try x.to({parameter.dtype}), or .to({x.dtype}) on the module."
+        )
+
+
+def autocasts(device: str) -> bool:
+    """Whether autocast is on, under which types may differ."""
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def zeros_like_parameters(cell: nn.Module, *shape: int) -> Tensor:

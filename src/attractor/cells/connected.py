@@ -245,7 +245,7 @@ class ResidualCell(ConnectedCell):
     def biases(self) -> Biases:
         return self.gate_biases()
 
-    def recurrent(self, state: Any) -> Tensor:
+    def recurrent(self, prepared: ConnectedInput, state: Any) -> Tensor:
         return F.linear(self.connection(self.memory(state)), self.weight_gates)
 
     def activate(

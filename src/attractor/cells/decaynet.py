@@ -105,16 +105,21 @@ class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
         return DecayNetState(zeros, zeros.clone(), zeros.clone())
 
     def resume(self, state: DecayNetState) -> DecayNetState:
-        if self.length is None:
-            raise InputError(
-                "DecayNetCell expects to know the length of a sequence that it goes on with from "
-                "a given state, but length is None. Try length=100, the steps of the whole "
-                "sequence, or leave the state out."
-            )
+        self._check_length()
         return state
 
-    def forward(self, x: Tensor, state: DecayNetState) -> tuple[Tensor, DecayNetState]:
-        return super().forward(x, self.resume(state))
+    def forward(
+        self, x: Tensor, state: DecayNetState | None = None
+    ) -> tuple[Tensor, DecayNetState]:
+        self._check_length()
+        return super().forward(x, state)
+
+    def _check_length(self) -> None:
+        if self.length is None:
+            raise InputError(
+                "DecayNetCell expects to know the length of a sequence that comes in pieces, by "
+                "hand or with a state, but length is None. Try length=100, the steps of the whole."
+            )
 
     def biases(self) -> Biases:
         n = self.hidden_size

@@ -1,14 +1,13 @@
 """Efficient unitary recurrent network."""
 
 import math
-from copy import copy
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells.base import Cell, Placement, zeros_like_parameters
+from attractor.cells.base import Cell, Placement, Shared, zeros_like_parameters
 from attractor.cells.init import uniform_
 from attractor.cells.rotations import (
     angles,
@@ -22,6 +21,13 @@ from attractor.cells.rotations import (
 )
 
 
+class EURNNInput(NamedTuple):
+    """What the input contributes, and the matrix W if it is at hand."""
+
+    sums: Tensor
+    matrix: Shared
+
+
 class EURNNState(NamedTuple):
     """Real and imaginary part of the hidden state."""
 
@@ -29,7 +35,7 @@ class EURNNState(NamedTuple):
     im: Tensor
 
 
-class EURNNCell(Cell[Tensor, Tensor | EURNNState]):
+class EURNNCell(Cell[EURNNInput, Tensor | EURNNState]):
     r"""Efficient unitary recurrent network: rotates its state, and so neither fades nor explodes.
 
     .. math::
@@ -82,8 +88,6 @@ class EURNNCell(Cell[Tensor, Tensor | EURNNState]):
     """
 
     reference = "jing2017tunable"
-    dense: Tensor | None = None
-    """The matrix W, while a sequence is read."""
 
     def __init__(
         self,
@@ -118,31 +122,28 @@ class EURNNCell(Cell[Tensor, Tensor | EURNNState]):
         re = zeros_like_parameters(self, batch_size, self.hidden_size)
         return re if self.real else EURNNState(re, torch.zeros_like(re))
 
-    def prepare(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight_ih)
-
-    def ready(self) -> "EURNNCell":
-        if not pays(self.hidden_size):
-            return self
-        made = copy(self)
-        made.dense = matrix(self.hidden_size, self.layers, self.theta, self.phi, self.omega)
-        return made
+    def prepare(self, x: Tensor) -> EURNNInput:
+        whole = None
+        if pays(self.hidden_size, steps=x.shape[0]):
+            whole = matrix(self.hidden_size, self.layers, self.theta, self.phi, self.omega)
+        return EURNNInput(F.linear(x, self.weight_ih), Shared(whole))
 
     def step(
-        self, prepared: Tensor, state: Tensor | EURNNState
+        self, prepared: EURNNInput, state: Tensor | EURNNState
     ) -> tuple[Tensor, Tensor | EURNNState]:
-        z = prepared + self._turned(state)
+        z = prepared.sums + self._turned(state, prepared.matrix.value)
+        z = z.to(state[0].dtype)
         if isinstance(state, Tensor):
             h = modrelu(z, self.bias, eps=0.01)
             return h, h
         re, im = complex_modrelu(torch.stack(z.chunk(2, dim=-1)), self.bias, eps=0.01).unbind(0)
         return re, EURNNState(re, im)
 
-    def _turned(self, state: Tensor | EURNNState) -> Tensor:
+    def _turned(self, state: Tensor | EURNNState, whole: Tensor | None) -> Tensor:
         """W times the state; the imaginary part comes after the real one."""
-        if self.dense is not None:
+        if whole is not None:
             h = state if isinstance(state, Tensor) else torch.cat(state, dim=-1)
-            return F.linear(h, self.dense)
+            return F.linear(h, whole)
         if isinstance(state, Tensor):
             return rotate(state, self.layers, self.theta)
         assert self.omega is not None

@@ -46,8 +46,8 @@ PLAIN = Maps()
 class GatedCell(Cell[P, S]):
     """A cell whose step falls into what its state contributes and what is made of it.
 
-    ``step(prepared, state)`` is ``activate(prepared, recurrent(state), state)``. Whoever wraps
-    the cell may come in between, and may pass `Maps` to `activate`.
+    ``step(prepared, state)`` is ``activate(prepared, recurrent(prepared, state), state)``. Whoever
+    wraps the cell may come in between, and may pass `Maps` to `activate`.
     """
 
     recurrent_weights: tuple[str, ...] = ("weight_hh",)
@@ -56,7 +56,7 @@ class GatedCell(Cell[P, S]):
     """Units that pass through the map for the memory; 0 if the cell shows all that it holds."""
 
     @abstractmethod
-    def recurrent(self, state: S) -> Tensor:
+    def recurrent(self, prepared: P, state: S) -> Tensor:
         """What the state contributes to this step."""
 
     @abstractmethod
@@ -66,7 +66,7 @@ class GatedCell(Cell[P, S]):
         """From both contributions and the old state to the output and the new state."""
 
     def step(self, prepared: P, state: S) -> tuple[Tensor, S]:
-        return self.activate(prepared, self.recurrent(state), state)
+        return self.activate(prepared, self.recurrent(prepared, state), state)
 
 
 class WrappedCell(GatedCell[Any, Any]):
@@ -173,7 +173,7 @@ class SummedCell(GatedCell[P, S]):
     def prepare_ragged(self, x: Tensor, lengths: Tensor) -> P:
         return self.arrange(self.sums(x, self.shift()), x, lengths)
 
-    def recurrent(self, state: S) -> Tensor:
+    def recurrent(self, prepared: P, state: S) -> Tensor:
         h: Any = state
         return F.linear(h if isinstance(h, Tensor) else h.h, self.weight_hh)
 

@@ -1,19 +1,26 @@
 """Gated orthogonal recurrent unit."""
 
 import math
-from copy import copy
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells.base import Placement, zeros_like_parameters
+from attractor.cells.base import Placement, Shared, zeros_like_parameters
 from attractor.cells.gated import PLAIN, Biases, Maps, Parts, SummedCell
 from attractor.cells.init import uniform_
 from attractor.cells.rotations import angles, layout, matrix, modrelu, pays, rotate
 
 
-class GORUCell(SummedCell[Tensor, Tensor]):
+class GORUInput(NamedTuple):
+    """The sums, and ``weight_hh`` above the matrix U if that is at hand."""
+
+    sums: Tensor
+    matrix: Shared
+
+
+class GORUCell(SummedCell[GORUInput, Tensor]):
     r"""Gated orthogonal recurrent unit: a GRU whose recurrent matrix is a rotation.
 
     .. math::
@@ -56,8 +63,6 @@ class GORUCell(SummedCell[Tensor, Tensor]):
     """
 
     reference = "jing2017gated"
-    dense: Tensor | None = None
-    """``weight_hh`` above the matrix U, while a sequence is read."""
 
     def __init__(
         self,
@@ -96,25 +101,26 @@ class GORUCell(SummedCell[Tensor, Tensor]):
     def biases(self) -> Biases:
         return (2 * self.hidden_size if self.bias is None else self.bias, self.hidden_size)
 
-    def ready(self) -> "GORUCell":
-        if not pays(self.hidden_size):
-            return self
-        made = copy(self)
-        made.dense = torch.cat([self.weight_hh, matrix(self.hidden_size, self.layers, self.theta)])
-        return made
+    def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> GORUInput:
+        whole = None
+        if pays(self.hidden_size, steps=x.shape[0]):
+            rotation = matrix(self.hidden_size, self.layers, self.theta)
+            whole = torch.cat([self.weight_hh, rotation])
+        return GORUInput(sums, Shared(whole))
 
-    def recurrent(self, state: Tensor) -> Tensor:
-        if self.dense is not None:
-            return F.linear(state, self.dense)
+    def recurrent(self, prepared: GORUInput, state: Tensor) -> Tensor:
+        whole = prepared.matrix.value
+        if whole is not None:
+            return F.linear(state, whole)
         gates = F.linear(state, self.weight_hh)
         return torch.cat([gates, rotate(state, self.layers, self.theta)], dim=-1)
 
     def activate(
-        self, prepared: Tensor, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
+        self, prepared: GORUInput, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
     ) -> tuple[Tensor, Tensor]:
-        n = 2 * self.hidden_size
-        r, z = torch.sigmoid(prepared[..., :n] + recurrent[..., :n]).chunk(2, dim=-1)
-        a = prepared[..., n:] + r * recurrent[..., n:]
+        n, sums = 2 * self.hidden_size, prepared.sums
+        r, z = torch.sigmoid(sums[..., :n] + recurrent[..., :n]).chunk(2, dim=-1)
+        a = sums[..., n:] + r * recurrent[..., n:]
         candidate = maps.candidate(modrelu(a, self.modrelu_bias, eps=0.001))
         h = z * state + (1 - z) * candidate
         return h, h

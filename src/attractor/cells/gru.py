@@ -96,7 +96,7 @@ class GRUCell(SummedCell[Tensor, Tensor]):
             return Parts((gates, candidate), (gates,), inner=(candidate,))
         return Parts((gates, candidate), (gates, candidate))
 
-    def recurrent(self, state: Tensor) -> Tensor:
+    def recurrent(self, prepared: Tensor, state: Tensor) -> Tensor:
         if self.reset == "before":
             return F.linear(state, self.weight_hh[: 2 * self.hidden_size])
         return F.linear(state, self.weight_hh)

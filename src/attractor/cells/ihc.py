@@ -92,7 +92,7 @@ class HighwayCell(ConnectedCell):
         bias: Tensor | None = self.connection.bias_gate
         return (self.input_size if bias is None else bias,)
 
-    def recurrent(self, state: Any) -> Tensor:
+    def recurrent(self, prepared: ConnectedInput, state: Any) -> Tensor:
         return F.linear(self.memory(state), self.connection.weight)
 
     def mix(self, prepared: ConnectedInput, recurrent: Tensor) -> Tensor:

@@ -48,9 +48,9 @@ DENSE = 512
 """Units up to which one product with the whole matrix is faster than with layer after layer."""
 
 
-def pays(size: int) -> bool:
+def pays(size: int, steps: int) -> bool:
     """Whether to compute the matrix once for all steps; a traced graph keeps to the layers."""
-    return size <= DENSE and not torch.compiler.is_compiling()
+    return not torch.compiler.is_compiling() and size <= DENSE and steps > 1
 
 
 def layout(owner: type, size: int, capacity: int | None) -> Layout:

@@ -123,7 +123,7 @@ class SRUCell(SummedCell[SRUInput, Tensor]):
         carried = x if self.input_size == n else rest[..., n:]
         return SRUInput(sums, rest[..., :n], carried if self.scale == 1 else self.scale * carried)
 
-    def recurrent(self, state: Tensor) -> Tensor:
+    def recurrent(self, prepared: SRUInput, state: Tensor) -> Tensor:
         return self.omega * torch.cat([state, state], dim=-1)
 
     def activate(

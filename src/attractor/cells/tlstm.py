@@ -115,7 +115,7 @@ class TLSTMCell(SummedCell[TLSTMInput, TLSTMState]):
     def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> TLSTMInput:
         return TLSTMInput(sums, F.linear(x, self.weight_previous))
 
-    def recurrent(self, state: TLSTMState) -> Tensor:
+    def recurrent(self, prepared: TLSTMInput, state: TLSTMState) -> Tensor:
         return state.u
 
     def activate(

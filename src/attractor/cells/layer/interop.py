@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from attractor.cells.gru import GRUCell
+from attractor.cells.layer.checkpoint import check_form
 from attractor.cells.layer.recurrent import Recurrent
 from attractor.cells.lstm import LSTMCell
 from attractor.cells.rnn import RNNCell
@@ -12,9 +13,10 @@ from attractor.errors import InputError
 TorchLayer = nn.RNN | nn.LSTM | nn.GRU
 
 
-@torch.no_grad()
 def copy_from_torch(layer: Recurrent, source: TorchLayer) -> Recurrent:
     """Give `layer` the weights of a torch layer of the same kind and sizes.
+
+    For weights in a file, ``layer.load_state_dict`` takes what torch's layer has saved.
 
     Example:
         >>> theirs, ours = nn.LSTM(3, 8), Recurrent("lstm", 3, 8)
@@ -23,19 +25,7 @@ def copy_from_torch(layer: Recurrent, source: TorchLayer) -> Recurrent:
         True
     """
     _check_alike(layer, source)
-    for cell, weights in _paired(layer, source):
-        sign = _gate_signs(cell, weights["weight_ih"])
-        cell.weight_ih.copy_(weights["weight_ih"] * sign[:, None])
-        cell.weight_hh.copy_(weights["weight_hh"] * sign[:, None])
-        if cell.bias is not None:
-            hidden = weights["bias_hh"].clone()
-            if isinstance(cell, GRUCell):
-                assert cell.bias_hh is not None
-                hidden[2 * cell.hidden_size :] = 0
-                cell.bias_hh.copy_(weights["bias_hh"][2 * cell.hidden_size :])
-            cell.bias.copy_((weights["bias_ih"] + hidden) * sign)
-        if isinstance(cell, LSTMCell) and cell.weight_hr is not None:
-            cell.weight_hr.copy_(weights["weight_hr"])
+    layer.load_state_dict(source.state_dict())
     return layer
 
 
@@ -96,11 +86,7 @@ def _check_alike(layer: Recurrent, other: TorchLayer) -> None:
             f"expected layers of the same kind (RNN, LSTM or GRU), but got {type(cell).__name__} "
             f"and torch's {type(other).__name__}."
         )
-    if isinstance(cell, GRUCell) and cell.reset != "after":
-        raise InputError(
-            "expected a GRU that resets after the matmul, as torch's does, but got "
-            'reset="before". Try GRU(..., reset="after").'
-        )
+    check_form(cell)
     extras = isinstance(cell, RNNCell) and cell.norm is not None
     extras |= isinstance(cell, LSTMCell) and cell.peephole is not None
     names = ("input_size", "hidden_size", "num_layers", "bidirectional")

@@ -1,50 +1,60 @@
-"""A layer by its own name for each cell: ``attractor.LSTM`` for ``nn.LSTM``."""
+"""A layer by its own name for each cell: ``attractor.LSTM`` for ``nn.LSTM``.
 
+The layers are made from the table of cells. What a type checker and an editor see of them is in
+``named.pyi``, which ``make stubs`` writes.
+"""
+
+from inspect import Parameter, Signature, signature
 from typing import Any
 
-from attractor.cells.layer.recurrent import Recurrent
+from attractor.cells.layer.recurrent import Recurrent, cell_options
 from attractor.cells.table import CELLS
-from attractor.errors import InputError
+
+COMMON = [p for p in signature(Recurrent).parameters.values() if p.name != "cell"]
+"""The parameters of every layer."""
+
+PLACES = {"rnn": {"nonlinearity": 3}, "lstm": {"proj_size": 7}}
+"""Options of a cell that have a place among the positional arguments, as in torch."""
+
+
+def parameters(key: str) -> list[Parameter]:
+    """The parameters of the layer of a cell, in torch's order."""
+    options = cell_options(CELLS[key])
+    found = [p for p in COMMON if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    for name, place in PLACES.get(key, {}).items():
+        moved = options[name].replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
+        found.insert(place, moved)
+    names = {p.name for p in found}
+    found += [p for name, p in options.items() if name not in names]
+    return found + [p for p in COMMON if p.kind is Parameter.KEYWORD_ONLY]
 
 
 def _layer(key: str) -> type[Recurrent]:
-    """A `Recurrent` with its cell chosen, and arguments in ``nn.LSTM``'s order."""
-    cell = CELLS[key]
-
-    def __init__(  # noqa: N807
-        self: Recurrent,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        **options: Any,
-    ) -> None:
-        if not isinstance(bias, bool):
-            raise InputError(
-                f"{name} expects its fourth argument, bias, to be True or False, but got {bias!r}. "
-                "Name other options, such as nonlinearity='relu'."
-            )
-        # not every cell can do without biases; one that cannot says so
-        without: dict[str, Any] = {} if bias else {"bias": False}
-        Recurrent.__init__(
-            self,
-            key,
-            input_size,
-            hidden_size,
-            num_layers,
-            batch_first=batch_first,
-            dropout=dropout,
-            bidirectional=bidirectional,
-            **without,
-            **options,
-        )
-
+    """A `Recurrent` with its cell chosen, and arguments in the order of torch's layers."""
+    cell, listed = CELLS[key], parameters(key)
     name = cell.__name__.removesuffix("Cell")
-    doc = f"A `Recurrent` layer of `{cell.__name__}`, called as ``nn.LSTM``.\n\n{cell.__doc__}"
-    return type(name, (Recurrent,), {"__init__": __init__, "__doc__": doc, "__module__": __name__})
+    order = [p.name for p in listed if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+
+    def __init__(self: Recurrent, *arguments: Any, **options: Any) -> None:  # noqa: N807
+        if len(arguments) > len(order):
+            raise TypeError(
+                f"{name} takes at most {len(order)} positional arguments ({', '.join(order)}), "
+                f"but got {len(arguments)}."
+            )
+        placed: dict[str, Any] = dict(zip(order, arguments, strict=False))
+        Recurrent.__init__(self, key, **placed, **options)
+
+    return type(
+        name,
+        (Recurrent,),
+        {
+            "__init__": __init__,
+            "__doc__": f"A `Recurrent` layer of `{cell.__name__}`, called as ``nn.LSTM``.\n\n"
+            f"{cell.__doc__}",
+            "__module__": __name__,
+            "__signature__": Signature(listed),
+        },
+    )
 
 
 LAYERS: dict[str, type[Recurrent]] = {

@@ -10,7 +10,8 @@ from torch import Generator, Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 from torch.utils import _pytree as pytree
 
-from attractor.cells.base import Cell, map_state, positive
+from attractor.cells.base import Cell, autocasts, check_input, map_state, positive
+from attractor.cells.layer.checkpoint import from_torch, saved_by_torch
 from attractor.cells.layer.unroll import Unrolled, exporting, unroll, unroll_ragged
 from attractor.cells.table import CELLS
 from attractor.errors import InputError, unknown
@@ -28,12 +29,13 @@ class Recurrent(nn.Module):
         input_size: features of the input.
         hidden_size: units of each cell.
         num_layers: layers, each reading the outputs of the one below.
+        bias: whether the cells have biases.
         batch_first: input and output are ``(batch, time, features)``.
         dropout: on the outputs of every layer but the last, in training.
         bidirectional: also read from the end; outputs are concatenated.
-        generator: draws the initial weights; ``None`` means torch's default generator.
         device: where the parameters are.
         dtype: the type of the parameters.
+        generator: draws the initial weights; ``None`` means torch's default generator.
         cell_options: go to the cell.
 
     Shape:
@@ -60,19 +62,27 @@ class Recurrent(nn.Module):
         input_size: int,
         hidden_size: int,
         num_layers: int = 1,
-        *,
+        bias: bool = True,
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        generator: Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        *,
+        generator: Generator | None = None,
         **cell_options: Any,
     ) -> None:
         super().__init__()
         make = resolve(cell)
+        if not isinstance(bias, bool):
+            raise InputError(
+                f"{type(self).__name__} expects bias to be True or False, but got {bias!r}. "
+                "Name other options, such as nonlinearity='relu'."
+            )
+        if not bias:
+            cell_options["bias"] = False
         _check_options(make, cell_options)
-        if not 0 <= dropout <= 1:
+        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
             raise InputError(f"expected dropout to be from 0 to 1, but got {dropout!r}. Try 0.1.")
         self.input_size = positive(type(self), "input_size", input_size)
         self.hidden_size = positive(type(self), "hidden_size", hidden_size)
@@ -129,13 +139,15 @@ class Recurrent(nn.Module):
             state, states = _plain(state), _plain(states)
         return (output, state, states) if return_states else (output, state)
 
+    # as nn.LSTM: under torch.compile, packed sequences are run as they are
+    @torch.compiler.disable
     def _forward_packed(self, input: PackedSequence, hx: Any, return_states: bool) -> Any:  # noqa: A002
         if input.batch_sizes.numel() == 0 or input.data.shape[0] == 0:
             raise InputError(
                 "expected a PackedSequence of sequences with at least one step each, but it is "
                 "empty. Drop empty sequences before you pack."
             )
-        self._check_features(input.data)
+        check_input(self, self.input_size, input.data)
         x, lengths = pad_packed_sequence(input._replace(sorted_indices=None, unsorted_indices=None))
         initial = self._initial_states(hx, x.shape[1], batched=True)
         if input.sorted_indices is not None:
@@ -179,32 +191,17 @@ class Recurrent(nn.Module):
                 f"{type(self).__name__} expects x of 3 dimensions, or 2 for one sequence, but got "
                 f"shape {tuple(x.shape)}. Add a feature dimension with x[..., None] if it has none."
             )
-        self._check_features(x)
+        check_input(self, self.input_size, x)
         if x.dim() == 2:
             x = x[:, None]
         elif self.batch_first:
             x = x.transpose(0, 1)
-        if x.shape[0] == 0 or x.shape[1] == 0:
-            what = "time step" if x.shape[0] == 0 else "sequence"
+        if x.shape[0] == 0:
             raise InputError(
-                f"{type(self).__name__} expects at least one {what}, but (time, batch, features) "
-                f"is {tuple(x.shape)}. Drop empty sequences first."
+                f"{type(self).__name__} expects at least one time step, but (time, batch, features)"
+                f" is {tuple(x.shape)}. Drop empty sequences first."
             )
         return x
-
-    def _check_features(self, x: Tensor) -> None:
-        name = type(self).__name__
-        if x.shape[-1] != self.input_size:
-            raise InputError(
-                f"{name} expects input_size={self.input_size}, but x has shape {tuple(x.shape)}, "
-                f"whose last dimension is {x.shape[-1]}. "
-                "If your data is (features, time), transpose it first."
-            )
-        if not x.is_floating_point():
-            raise InputError(
-                f"{name} expects x of a floating-point type, but got {x.dtype}. "
-                "Try x.float(), or one-hot or embedded symbols."
-            )
 
     def _initial_states(self, hx: Any, batch: int, batched: bool) -> list[Any]:
         """The state of each cell, as given by the caller or as the cell starts."""
@@ -233,11 +230,28 @@ class Recurrent(nn.Module):
                 f"{' and '.join(map(str, expected))} for {batch} sequences, but got "
                 f"{' and '.join(map(str, got))}. {advice}"
             )
+        types = [leaf.dtype for leaf in pytree.tree_leaves(default[0])]
+        given = [leaf.dtype for leaf in leaves]
+        if given != types and not autocasts(leaves[0].device.type):
+            raise InputError(
+                f"{type(self).__name__} expects an initial state of "
+                f"{' and '.join(map(str, types))}, but got {' and '.join(map(str, given))}. "
+                f"Try state.to({types[0]})."
+            )
         per_cell = [leaf if batched else leaf[:, None] for leaf in leaves]
         return [
             cell.resume(pytree.tree_unflatten([leaf[index] for leaf in per_cell], spec))
             for index, cell in enumerate(cells)
         ]
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        own = {n.removeprefix(prefix): t for n, t in state_dict.items() if n.startswith(prefix)}
+        if saved_by_torch(own):
+            for name in own:
+                del state_dict[prefix + name]
+            renamed = from_torch(self.cells, self.num_directions, own)
+            state_dict.update({prefix + name: tensor for name, tensor in renamed.items()})
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def flatten_parameters(self) -> None:
         """Nothing to do: kept so that code written for ``nn.LSTM`` runs as it is."""
@@ -254,7 +268,6 @@ def _run_one(
     cell: Any, x: Tensor, state: Any, lengths: Tensor | None, backwards: bool, return_states: bool
 ) -> Unrolled:
     """One cell in one direction."""
-    cell = cell.ready()
     if backwards:
         x = _flip(x, lengths)
     if lengths is None:

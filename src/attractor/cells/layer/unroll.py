@@ -1,5 +1,6 @@
 """The time loop: a cell over prepared input, for full batches and for ragged ones."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -7,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from attractor.cells.base import Cell, map_state
+from attractor.cells.base import Cell, autocasts, is_shared, map_state, map_steps
 
 
 class Unrolled(NamedTuple):
@@ -25,7 +26,7 @@ def unroll(
 
     Args:
         cell: what to step.
-        prepared: what ``cell.prepare`` returned, each tensor ``(time, batch, ...)``.
+        prepared: what ``cell.prepare`` returned, each tensor ``(time, batch, ...)`` or `Shared`.
         state: the state to start from.
         return_states: also collect the state after each step, each tensor ``(time, batch, ...)``.
 
@@ -51,19 +52,32 @@ def exporting() -> bool:
 
 
 def _loop(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) -> Unrolled:
-    leaves, spec = pytree.tree_flatten(prepared)
+    timed, join = _timed(prepared)
     start = state
-    lowered = _autocasts(leaves[0].device.type)
+    lowered = autocasts(timed[0].device.type)
     outputs, states = [], []
     # unbind, not indexing: the gradient of an index is a zero tensor as long as the sequence
-    for slices in zip(*(leaf.unbind(0) for leaf in leaves), strict=True):
-        output, state = cell.step(pytree.tree_unflatten(list(slices), spec), state)
+    for now in zip(*(part.unbind(0) for part in timed), strict=True):
+        output, state = cell.step(join(now), state)
         if lowered:
             state = _in_dtype_of(start, state)
         outputs.append(output)
-        states.append(state)
+        if return_states:  # otherwise, without gradients, each state is gone after its step
+            states.append(state)
     collected = map_state(lambda *s: torch.stack(s), *states) if return_states else ()
     return Unrolled(torch.stack(outputs), state, collected)
+
+
+def _timed(prepared: Any) -> tuple[list[Tensor], Callable[[Sequence[Tensor]], Any]]:
+    """The tensors of a prepared input that have time, and what puts pieces of them in place."""
+    leaves, spec = pytree.tree_flatten(prepared, is_leaf=is_shared)
+
+    def join(pieces: Sequence[Tensor]) -> Any:
+        rest = iter(pieces)
+        parts = [leaf if is_shared(leaf) else next(rest) for leaf in leaves]
+        return pytree.tree_unflatten(parts, spec)
+
+    return [leaf for leaf in leaves if not is_shared(leaf)], join
 
 
 def compile_steps(module: nn.Module, steps: int = 10) -> nn.Module:
@@ -89,14 +103,14 @@ def compile_steps(module: nn.Module, steps: int = 10) -> nn.Module:
 
 
 def _in_chunks(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) -> Unrolled:
-    leaves, spec = pytree.tree_flatten(prepared)
+    timed, join = _timed(prepared)
     pieces = []
     # by default a ninth kind or size of cell in one process is refused
     with torch._dynamo.config.patch(recompile_limit=1024):
-        for parts in zip(*(leaf.split(cell.chunk) for leaf in leaves), strict=True):
+        for parts in zip(*(torch.split(part, cell.chunk) for part in timed), strict=True):
             # the last, shorter piece is not worth a compilation of its own
             run = _compiled_loop if parts[0].shape[0] == cell.chunk else _loop
-            piece = run(cell, pytree.tree_unflatten(list(parts), spec), state, return_states)
+            piece = run(cell, join(parts), state, return_states)
             state = piece.state
             pieces.append(piece)
     states = map_state(lambda *s: torch.cat(s), *(piece.states for piece in pieces))
@@ -112,20 +126,18 @@ def _scan(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) 
 
     carry, spec = pytree.tree_flatten(state)
 
-    def step(carry: list[Tensor], prepared: Any) -> tuple[list[Tensor], list[Tensor]]:
-        output, new = cell.step(prepared, pytree.tree_unflatten(carry, spec))
+    timed, join = _timed(prepared)
+
+    def step(carry: list[Tensor], now: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        output, new = cell.step(join(now), pytree.tree_unflatten(carry, spec))
         # cloned because scan refuses results that share memory
         leaves = [leaf.clone() for leaf in pytree.tree_leaves(_in_dtype_of(state, new))]
         kept = [leaf.clone() for leaf in leaves] if return_states else []
         return leaves, [output.clone(), *kept]
 
-    last, (output, *kept) = scan(step, [leaf.clone() for leaf in carry], prepared)
+    last, (output, *kept) = scan(step, [leaf.clone() for leaf in carry], timed)
     states = pytree.tree_unflatten(kept, spec) if return_states else ()
     return Unrolled(output, pytree.tree_unflatten(last, spec), states)
-
-
-def _autocasts(device: str) -> bool:
-    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def _in_dtype_of(start: Any, state: Any) -> Any:
@@ -155,7 +167,7 @@ def unroll_ragged(
     while start < len(batch_sizes):
         rows = batch_sizes[start]
         stop = start + batch_sizes[start:].count(rows)
-        piece = map_state(lambda p, a=start, b=stop, n=rows: p[a:b, :n], prepared)
+        piece = map_steps(lambda p, a=start, b=stop, n=rows: p[a:b, :n], prepared)
         running = map_state(lambda s, n=rows: s[:n], state)
         output, state, states = unroll(cell, piece, running, return_states=return_states)
         remaining = batch_sizes[stop] if stop < len(batch_sizes) else 0

@@ -183,8 +183,9 @@ class RecurrentDropoutCell(WrappedCell):
         mask = mask.bernoulli_(1 - self.rate) / (1 - self.rate)
         return Masked(prepared, (mask.expand(time, batch, self.hidden_size),))
 
-    def recurrent(self, state: Any) -> Tensor:
-        return self.cell.recurrent(state)
+    def recurrent(self, prepared: Any, state: Any) -> Tensor:
+        within = prepared.cell if isinstance(prepared, Masked) else prepared
+        return self.cell.recurrent(within, state)
 
     def activate(
         self, prepared: Any, recurrent: Tensor, state: Any, maps: Maps = PLAIN

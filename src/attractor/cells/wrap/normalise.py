@@ -80,8 +80,8 @@ class LayerNormCell(WrappedCell):
         sums, shift = _or_identity(self.norm_x)(self.cell.sums(x)), self.cell.shift()
         return sums if shift is None else sums + shift
 
-    def recurrent(self, state: Any) -> Tensor:
-        recurrent: Tensor = self.norm_h(self.cell.recurrent(state))
+    def recurrent(self, prepared: Any, state: Any) -> Tensor:
+        recurrent: Tensor = self.norm_h(self.cell.recurrent(prepared, state))
         return recurrent
 
     def activate(
@@ -188,8 +188,8 @@ class BatchNormCell(WrappedCell):
             )
         return self.cell.sums(x)
 
-    def recurrent(self, state: BatchNormState) -> Tensor:
-        recurrent: Tensor = self.norm_h(self.cell.recurrent(state.cell), state.steps)
+    def recurrent(self, prepared: Any, state: BatchNormState) -> Tensor:
+        recurrent: Tensor = self.norm_h(self.cell.recurrent(prepared, state.cell), state.steps)
         return recurrent
 
     def activate(
