@@ -132,7 +132,7 @@ class EURNNCell(Cell[EURNNInput, Tensor | EURNNState]):
         self, prepared: EURNNInput, state: Tensor | EURNNState
     ) -> tuple[Tensor, Tensor | EURNNState]:
         z = prepared.sums + self._turned(state, prepared.matrix.value)
-        z = z.to(state[0].dtype)
+        z = z.to(self.weight_ih.dtype)
         if isinstance(state, Tensor):
             h = modrelu(z, self.bias, eps=0.01)
             return h, h
