@@ -24,6 +24,7 @@ def scatter(module: Any, seed: int = 0) -> Any:
 
 def controller_weights(controller: nn.Module) -> dict[str, Array]:
     assert isinstance(controller, Controller)
+    assert controller.bias is not None
     named: dict[str, Array] = {}
     for n, gate in enumerate(ORDER[controller.gates]):
         rows = slice(n * len(controller.bias) // controller.gates, None)

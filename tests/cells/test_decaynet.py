@@ -1,12 +1,24 @@
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
-from attractor.cells import DecayNetCell, DecayNetState, Recurrent, unroll
+from attractor.cells import (
+    DecayNetCell,
+    DecayNetState,
+    Recurrent,
+    batch_norm,
+    layer_norm,
+    recurrent_dropout,
+    unroll,
+    zoneout,
+)
 from attractor.errors import InputError
 from cells.against import BATCH, TIME, Array, agree, array, blocks, check, normal, random_cell
 from contracts.cells import perturb, seeded
@@ -19,11 +31,16 @@ def weights_of(cell: DecayNetCell) -> dict[str, Array]:
     return weights | blocks("b_", "IOA", cell.bias)
 
 
+def state_at(h: Tensor, c: Tensor, p: Tensor) -> DecayNetState:
+    """The reference's state has the angle, the cell's how far it has fallen."""
+    return DecayNetState(h, c, math.pi / 2 - p)
+
+
 @pytest.mark.parametrize("length", [None, 3, 20])
 def test_equals_the_reference(length: int | None) -> None:
     cell = random_cell(DecayNetCell, 3, 5, length=length)
     sizes = {"h": 5, "c": 5, "p": 5}
-    check(cell, decaynet.run, weights_of(cell), sizes, DecayNetState, D=length)
+    check(cell, decaynet.run, weights_of(cell), sizes, state_at, D=length)
 
 
 def test_two_inner_steps_of_an_optimiser_with_the_angle_put_back() -> None:
@@ -31,7 +48,7 @@ def test_two_inner_steps_of_an_optimiser_with_the_angle_put_back() -> None:
     cell = random_cell(DecayNetCell, 3, 5, length=2)
     x = normal(3)
     h, c = normal(1, 5), normal(1, 5)
-    state = DecayNetState(h, c, torch.full_like(h, math.pi / 2))
+    state = DecayNetState(h, c, torch.zeros_like(h))
     twice = x.expand(2, 1, 3)
     output, _, _ = unroll(cell, cell.prepare(twice), state)
     start = {"h": array(h[0]), "c": array(c[0])}
@@ -52,10 +69,10 @@ def test_forget_gate_never_rises_while_its_sum_is_at_least_minus_three(
         lowest = (x @ cell.weight_ih[:4].T).min().item()
         cell.weight_ih[:4] *= min(1.0, 3 / -lowest) if lowest < 0 else 1.0
     states = unroll(cell, cell.prepare(x), cell.initial_state(2), return_states=True).states
-    f = torch.sin(states.p.clamp(0, math.pi / 2))
+    f = torch.cos(states.fall.clamp(0, math.pi / 2))
     assert (f.diff(dim=0) <= 1e-12).all()
     assert (f >= 0).all()
-    assert (states.p <= math.pi / 2 + 1e-12).all()
+    assert (states.fall >= -1e-12).all()
 
 
 def test_forget_gate_rises_again_below_minus_three() -> None:
@@ -66,7 +83,7 @@ def test_forget_gate_rises_again_below_minus_three() -> None:
     x = torch.tensor([9.0, 9.0, -15.0, -27.0], dtype=torch.float64)[:, None, None]
     states = unroll(cell, cell.prepare(x), cell.initial_state(1), return_states=True).states
     expected = torch.tensor([0, -math.pi / 2, 0, math.pi], dtype=torch.float64)
-    torch.testing.assert_close(states.p[:, 0, 0], expected, atol=1e-12, rtol=0)
+    torch.testing.assert_close(math.pi / 2 - states.fall[:, 0, 0], expected, atol=1e-12, rtol=0)
 
 
 @settings(max_examples=15, deadline=None)
@@ -82,8 +99,9 @@ def test_packed_is_exact_at_the_length_of_each_row(lengths: list[int], both: boo
         assert isinstance(cell, DecayNetCell)
         expected, end, _ = decaynet.run(weights_of(cell), array(x))
         agree(y[:, :4], expected)
-        for name in "hcp":
+        for name in "hc":
             agree(getattr(state, name)[0, row], end[name])
+        agree(math.pi / 2 - state.fall[0, row], end["p"])
 
 
 def test_the_length_of_the_input_is_taken_unless_given() -> None:
@@ -113,7 +131,7 @@ def test_starts_as_the_paper_says() -> None:
     assert not cell.bias.any()
     assert 0.99 < cell.weight_hh.abs().max() <= 1
     assert 0.99 < cell.weight_ih.abs().max() <= 1
-    assert (cell.initial_state(2).p == math.pi / 2).all()
+    assert not any(part.any() for part in cell.initial_state(2))
 
 
 def test_without_biases() -> None:
@@ -122,7 +140,72 @@ def test_without_biases() -> None:
     assert not output.any()
 
 
+def test_zeros_by_hand_are_the_start() -> None:
+    layer = Recurrent("decaynet", 3, 4, num_layers=2, length=7)
+    x = torch.randn(7, 2, 3)
+    zeros = DecayNetState(*torch.zeros(3, 2, 2, 4))
+    torch.testing.assert_close(layer(x, zeros), layer(x), rtol=0, atol=0)
+
+
+def test_a_gate_that_is_shut_is_exactly_zero() -> None:
+    cell = DecayNetCell(1, 1, length=1)
+    with torch.no_grad():
+        cell.weight_ih.zero_()
+        cell.weight_hh.zero_()
+    state = DecayNetState(torch.zeros(1, 1), torch.ones(1, 1), torch.full((1, 1), 9.0))
+    _, new = cell(torch.zeros(1, 1), state)
+    assert new.c.item() == 0
+
+
+PIECES = "length of a sequence that comes in pieces, by hand or with a state, but length is None"
+
+
 def test_stepping_by_hand_needs_a_length() -> None:
     cell = DecayNetCell(3, 4)
-    with pytest.raises(InputError, match="length of a sequence that is stepped by hand"):
+    with pytest.raises(InputError, match=PIECES):
         cell(torch.zeros(2, 3), cell.initial_state(2))
+    with pytest.raises(InputError, match=PIECES):
+        cell(torch.zeros(2, 3))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "decaynet",
+        layer_norm("decaynet"),
+        batch_norm("decaynet", 3),
+        zoneout(recurrent_dropout("decaynet", 0.1), 0.1, 0.1),
+    ],
+    ids=["plain", "layer norm", "batch norm", "noise"],
+)
+def test_a_state_that_is_passed_on_needs_a_length(made: Any) -> None:
+    x = torch.randn(7, 2, 3)
+    layer = Recurrent(made, 3, 4)
+    _, state = layer(x[:4])
+    with pytest.raises(InputError, match=PIECES):
+        layer(x[4:], state)
+    with pytest.raises(InputError, match=PIECES):
+        layer(pack_sequence([x[4:, 0], x[4:, 1]]), state)
+
+
+def test_with_a_length_pieces_are_the_whole() -> None:
+    layer = Recurrent("decaynet", 3, 4, length=7)
+    x = torch.randn(7, 2, 3)
+    whole, _ = layer(x)
+    first, state = layer(x[:4])
+    second, _ = layer(x[4:], state)
+    torch.testing.assert_close(torch.cat([first, second]), whole)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_exports_to_onnx(tmp_path: Path) -> None:
+    """A clamp between a whole number and a float is one that ONNX cannot express."""
+    pytest.importorskip("onnxscript")
+    runtime = pytest.importorskip("onnxruntime")
+    layer = Recurrent("decaynet", 3, 4, length=5).eval()
+    x = torch.randn(5, 2, 3)
+    path = tmp_path / "decaynet.onnx"
+    torch.onnx.export(layer, (x,), path, dynamo=True, verbose=False)
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    found = session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
+    torch.testing.assert_close(torch.from_numpy(found), layer(x)[0].detach())

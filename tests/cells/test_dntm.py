@@ -23,10 +23,13 @@ OPTIONS: list[dict[str, Any]] = [
     {"nop": False},
     {"discrete": True},
     {"discrete": True, "controller": "lstm", "nop": False},
+    {"controller": "rnn"},
+    {"write_address": "before"},
+    {"write_address": "before", "controller": "rnn", "discrete": True},
 ]
 
 
-def reference_weights(cell: DNTMCell) -> dict[str, Array]:
+def reference_weights(cell: Any) -> dict[str, Array]:
     address = {"k": cell.address_size + cell.content_size, "beta": 1, "gamma": 1}
     write = address | {"e": cell.content_size, "alpha": 1}
     named = {"A": array(cell.address), "W_m": array(cell.content_hh), "W_x": array(cell.content_ih)}
@@ -153,4 +156,6 @@ def test_options_are_checked() -> None:
     with pytest.raises(InputError, match="at least cells=2 .* but got cells=1. Try nop=False"):
         DNTMCell(3, 4, cells=1)
     with pytest.raises(InputError, match="known controller"):
-        DNTMCell(3, 4, controller="rnn")  # type: ignore[arg-type]
+        DNTMCell(3, 4, controller="mlp")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="write_address 'before' or 'after', but got 'now'"):
+        DNTMCell(3, 4, write_address="now")  # type: ignore[arg-type]

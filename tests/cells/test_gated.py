@@ -52,6 +52,7 @@ PROMISES = [
     contract.test_gradcheck_twice,
     contract.test_vmap_over_networks_and_grad,
     contract.test_autocast,
+    partial(contract.test_autocast_leaves_the_type_of_the_output, training=False),
     contract.test_copies_answer_alike,
     partial(contract.test_packed_is_each_sequence_alone, bidirectional=True, enforce_sorted=False),
 ]

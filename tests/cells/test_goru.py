@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from reference import goru
 from reference.result import Array
 
 
-def to_reference(cell: GORUCell) -> dict[str, Array]:
+def to_reference(cell: Any) -> dict[str, Array]:
     layers = layout(GORUCell, cell.hidden_size, cell.capacity)
     rows = torch.split(cell.theta.detach(), [layer.pairs for layer in layers])
     angles = [row.numpy() for row in rows]
@@ -69,7 +70,7 @@ def test_rotation_is_orthogonal(seed: int, size: int, capacity: int | None) -> N
 def test_open_gates_only_rotate() -> None:
     """With z closed, r open and the shift undone, what is left is the rotation."""
     g = torch.Generator().manual_seed(0)
-    cell = GORUCell(3, 8, generator=g, dtype=torch.float64)
+    cell: Any = GORUCell(3, 8, generator=g, dtype=torch.float64)
     with torch.no_grad():
         cell.bias.copy_(torch.tensor([1e4] * 8 + [-1e4] * 8))
         cell.modrelu_bias.fill_(-0.001)
@@ -79,7 +80,7 @@ def test_open_gates_only_rotate() -> None:
 
 
 def test_initial_weights() -> None:
-    cell = GORUCell(3, 256)
+    cell: Any = GORUCell(3, 256)
     r, z = cell.bias.detach().chunk(2)
     assert (r == 2).all()
     assert not z.any()

@@ -137,6 +137,10 @@ def test_initial_values() -> None:
     assert sru.bias_highway is not None
     assert (sru.bias_forget[0].item(), sru.bias_highway[0].item()) == (1.0, -1.0)
     assert sru.weight_in is None
+    for make in (IRCSRUCell, IRCTLSTMCell):
+        assert make(3, 5).connection.alpha_raw.tolist() == [2.0] * 5
+        omega = make(3, 400).connection.omega_raw.detach()
+        assert 0.0475 < omega.abs().max() <= 0.05
     square: Any = IRCLSTMCell(6, 6, recurrent_init="orthogonal", input_init="identity")
     u = square.connection.weight.detach()
     torch.testing.assert_close(u @ u.T, torch.eye(6))

@@ -1,5 +1,6 @@
 """Layer and batch normalisation of every cell but the LSTM, against the NumPy references."""
 
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -7,9 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from attractor.cells import CELLS, LSTMState, batch_norm, layer_norm, unroll
+from attractor.cells import (
+    CELLS,
+    DecayNetCell,
+    DecayNetState,
+    LSTMState,
+    batch_norm,
+    layer_norm,
+    unroll,
+)
 from attractor.cells.rotations import rotate
 from cells.against import Array, agree, array, blocks, normal, random_cell
+from cells.test_decaynet import weights_of as decaynet_weights
 from cells.test_ihc import weights_of as ihc_weights
 from cells.test_irc import weights_of as irc_weights
 from reference import normalised_cells as reference
@@ -37,6 +47,7 @@ CASES = {
     "gru after": Case(
         "gru", partial(reference.gru, reset_after=True), **APART, options={"reset": "after"}
     ),
+    "decaynet": Case("decaynet", partial(reference.decaynet, D=5), options={"length": 5}),
     "goru": Case("goru", reference.goru, **APART),
     "sru": Case("sru", reference.sru),
     "ihc_gru": Case("ihc_gru", partial(reference.ihc, kind="gru"), **HIGHWAY),
@@ -59,6 +70,8 @@ cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
 def weights_of(case: Case, cell: Any) -> dict[str, Array]:
+    if case.key == "decaynet":
+        return decaynet_weights(cell)
     if case.key == "sru":
         weights = blocks("W_", "FPA", cell.weight_ih) | blocks("b_", "FP", cell.bias)
         return weights | blocks("omega_", "FP", cell.omega)
@@ -84,6 +97,13 @@ def weights_of(case: Case, cell: Any) -> dict[str, Array]:
     return weights
 
 
+def whole(cell: Any, shifts: torch.Tensor) -> torch.Tensor:
+    """The shifts of the sums that have no bias, with zeros for those that have one."""
+    biased = sum(cell.parts().x) - len(shifts)
+    first = isinstance(cell, DecayNetCell)
+    return torch.nn.functional.pad(shifts, (0, biased) if first else (biased, 0))
+
+
 def sites(case: Case, cell: Any, attribute: str) -> dict[str, Any]:
     """What the normalisers hold under that name, by the reference's name of the place."""
     found: dict[str, Any] = {}
@@ -91,6 +111,8 @@ def sites(case: Case, cell: Any, attribute: str) -> dict[str, Any]:
     groups = [(case.x, parts.x), (case.h, parts.h), (case.inner, parts.inner)]
     for norm, (names, sizes) in zip(("norm_x", "norm_h", "norm_inner"), groups, strict=True):
         if names and (values := getattr(getattr(cell, norm), attribute)) is not None:
+            if attribute == "bias" and values.numel() < sum(sizes):
+                values = whole(cell.cell, values)
             split = torch.split(values.detach(), list(sizes), dim=-1)
             found |= {name: array(part) for name, part in zip(names, split, strict=True)}
     if cell.norm_c is not None:
@@ -101,10 +123,12 @@ def sites(case: Case, cell: Any, attribute: str) -> dict[str, Any]:
 def compare(case: Case, cell: Any, normaliser: Any) -> None:
     """One batch through both, from a random state."""
     x, batch = normal(7, 6, SIZE), 6
-    start = {n: normal(batch, SIZE) / 2 for n in ("h", "c")}
+    start = {n: normal(batch, SIZE) / 2 for n in ("h", "c", "p")}
     inner = cell.cell.initial_state(batch)
     if isinstance(inner, LSTMState):
         state: Any = LSTMState(start["h"], start["c"])
+    elif isinstance(inner, DecayNetState):
+        state = DecayNetState(start["h"], start["c"], math.pi / 2 - start["p"])
     else:
         state = start["c" if case.key == "sru" else "h"]
     if isinstance(normaliser, reference.BatchNorm):
@@ -117,6 +141,8 @@ def compare(case: Case, cell: Any, normaliser: Any) -> None:
     if isinstance(normaliser, reference.BatchNorm):
         assert last.steps.tolist() == [7.0] * batch
         last = last.cell
+    if "p" in end:
+        agree(math.pi / 2 - last.fall, end.pop("p"))
     for name, value in end.items():
         agree(last if isinstance(last, torch.Tensor) else getattr(last, name), value)
 
@@ -147,3 +173,43 @@ def test_batch_norm_equals_the_reference_in_training_and_after(case: Case) -> No
             agree(torch.as_tensor(sites(case, cell, "mean")[site]), mean)
             agree(torch.as_tensor(sites(case, cell, "var")[site]), variance)
             assert training or np.array_equal(mean, means[site])
+
+
+SHIFTS: dict[str, tuple[dict[str, Any], int]] = {
+    "lstm": ({}, 0),
+    "lstm without biases": ({"bias": False}, 16),
+    "decaynet": ({"length": 3}, 4),
+    "decaynet without biases": ({"length": 3, "bias": False}, 16),
+    "fastgrnn": ({"shared": True}, 0),
+    "fastgrnn without biases": ({"shared": True, "bias": False}, 4),
+    "goru": ({}, 4),
+    "irc_lstm": ({}, 12),
+    "irc_lstm released": ({"forget_bias": 1.0}, 8),
+    "irc_sru released": ({"forget_bias": 1.0, "highway_bias": -1.0}, 0),
+    "irc_sru highway": ({"highway_bias": -1.0}, 4),
+    "sru without biases": ({"bias": False}, 8),
+    "ihc_lstm": ({}, 0),
+    "ihc_lstm without biases": ({"bias": False}, 4),
+}
+
+
+@pytest.mark.parametrize("name", SHIFTS)
+def test_batch_norm_shifts_each_sum_that_has_no_bias(name: str) -> None:
+    options, missing = SHIFTS[name]
+    cell: Any = batch_norm(name.split()[0], 3)(SIZE, SIZE, **options)
+    shifts = cell.norm_x.bias
+    assert (0 if shifts is None else len(shifts)) == missing
+    output, _, _ = unroll(cell, cell.prepare(torch.randn(2, 3, SIZE)), cell.initial_state(3))
+    output.square().sum().backward()
+    assert shifts is None or shifts.grad.all()
+
+
+def test_batch_norm_can_learn_how_fast_decaynet_forgets() -> None:
+    """The batch mean of the last angle is not the same for every unit, whatever the weights."""
+    cell: Any = random_cell(batch_norm(CELLS["decaynet"], 6), SIZE, SIZE)
+    with torch.no_grad():
+        cell.norm_x.bias.copy_(torch.tensor([-3.0, -1.0, 1.0, 3.0]))
+    _, last, _ = unroll(cell, cell.prepare(normal(6, 8, SIZE)), cell.initial_state(8))
+    mean = last.cell.fall.mean(0)
+    expected = math.pi / 12 * (cell.norm_x.bias + 3)
+    torch.testing.assert_close(mean, expected)

@@ -24,7 +24,7 @@ CHOICES: list[dict[str, Any]] = [
 ]
 
 
-def to_reference(cell: NRUCell) -> dict[str, Array]:
+def to_reference(cell: Any) -> dict[str, Array]:
     n, k, s = cell.hidden_size, cell.heads, cell.side
     x, m, b = (w.detach() for w in (cell.weight_ih, cell.weight_mh, cell.bias))
     weights = {"W_h": cell.weight_hh.detach(), "W_i": x[:n], "W_c": m[:n], "b_h": b[:n]}
@@ -156,7 +156,7 @@ def test_default_memory_is_about_as_large_as_the_hidden_state(
 
 
 def test_initial_weights_are_those_of_a_linear_layer() -> None:
-    cell = NRUCell(44, 40, memory_size=16, heads_read_input=False)
+    cell: Any = NRUCell(44, 40, memory_size=16, heads_read_input=False)
     for weight in (cell.weight_ih, cell.weight_hh, cell.weight_mh[:40], cell.bias[:40]):
         assert 0.08 < weight.abs().max() <= 0.1  # 100 inputs
     for weight in (cell.weight_heads, cell.weight_mh[40:], cell.bias[40:]):

@@ -24,6 +24,9 @@ OPTIONS: list[dict[str, Any]] = [
     {"controller": "ff", "read_heads": 2, "shift_width": 5},
     {"shift_width": 1},
     {"shift_width": 2},
+    {"controller": "rnn", "read_heads": 2},
+    {"write_address": "before", "write_heads": 2},
+    {"write_address": "before", "controller": "rnn"},
 ]
 
 
@@ -51,7 +54,11 @@ def test_equals_the_reference(options: dict[str, Any]) -> None:
     start = ntm.initial_state(7, cells=6, cell_size=4, **heads)
     for row in range(2):
         theirs = ntm.run(
-            weights, array(x[:, row]), state=start, controller=options.get("controller", "lstm")
+            weights,
+            array(x[:, row]),
+            state=start,
+            controller=options.get("controller", "lstm"),
+            write_address=options.get("write_address", "after"),
         )
         agree(output[:, row], theirs.outputs)
         names = {"h": "h", "c": "c", "memory": "M", "read": "w_r", "write": "w_w"}
@@ -81,7 +88,7 @@ def test_weights_sum_to_one(seed: int, heads: int, cells: int) -> None:
 @pytest.mark.parametrize("shift", [-1, 0, 1])
 def test_a_head_walks_round_the_memory(shift: int) -> None:
     """With the gate shut and one shift chosen, only the location counts."""
-    cell = NTMCell(2, 5, cells=4, cell_size=3)
+    cell: Any = NTMCell(2, 5, cells=4, cell_size=3)
     with torch.no_grad():
         for name, parameter in cell.named_parameters():
             if name.startswith(("read", "write")):
@@ -153,5 +160,7 @@ def test_options_are_checked() -> None:
         NTMCell(3, 4, cells=2)
     with pytest.raises(InputError, match="known controller .* got 'lsmt'. Did you mean 'lstm'"):
         NTMCell(3, 4, controller="lsmt")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="write_address 'before' or 'after', but got 'now'"):
+        NTMCell(3, 4, write_address="now")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="NTMCell expects read_heads to be a whole number"):
         NTMCell(3, 4, read_heads=0)

@@ -1,10 +1,12 @@
 import math
+from typing import Any
 
 import pytest
 import torch
 
 from attractor.cells import SRUCell
-from cells.against import blocks, check, random_cell
+from cells.against import blocks, check, normal, random_cell
+from contracts.cells import seeded
 from reference import sru
 
 
@@ -30,6 +32,21 @@ def test_initial_values() -> None:
     chrono = SRUCell(3, 100, t_max=50)
     assert chrono.bias is not None
     assert 0 <= chrono.bias[:100].min() < chrono.bias[:100].max() <= math.log(49)
+
+
+@pytest.mark.parametrize("highway_bias", [-1.0, 0.5])
+def test_rescaling_other_sizes_is_of_the_initial_weights(highway_bias: float) -> None:
+    """As Lei et al.'s code: the factor goes into the matrix that stands for x."""
+    options: dict[str, Any] = {"highway_bias": highway_bias, "dtype": torch.float64}
+    plain = SRUCell(3, 5, generator=seeded(), **options)
+    scaled = SRUCell(3, 5, rescale=True, generator=seeded(), **options)
+    factor = math.sqrt(1 + 2 * math.exp(highway_bias))
+    assert torch.equal(scaled.weight_ih[:15], plain.weight_ih[:15])
+    torch.testing.assert_close(scaled.weight_ih[15:], factor * plain.weight_ih[15:])
+    scaled.load_state_dict(plain.state_dict())
+    x = normal(2, 3)
+    state = normal(2, 5)
+    torch.testing.assert_close(scaled(x, state), plain(x, state), rtol=0, atol=0)
 
 
 def test_without_biases() -> None:

@@ -70,7 +70,7 @@ def test_parameter_counts(
 
 
 def test_default_sizes_and_initial_weights() -> None:
-    cell = StatRUCell(3, 64)
+    cell: Any = StatRUCell(3, 64)
     assert (cell.statistics, cell.recurrent_size) == (64, 16)
     assert StatRUCell(3, 2).recurrent_size == 1
     assert 0.099 < cell.weight_h.abs().max() <= 0.1

@@ -2,6 +2,7 @@ import math
 from typing import Any
 
 import pytest
+import torch
 from torch import Tensor
 
 from attractor.cells import TLSTMCell, TLSTMState
@@ -26,6 +27,14 @@ def test_initial_values() -> None:
     cell = TLSTMCell(3, 5, forget_bias=1.0)
     assert cell.bias is not None
     assert cell.bias.tolist() == [1.0] * 5 + [0.0] * 10
+    wide = TLSTMCell(40, 25)
+    for weight in (wide.weight_ih, wide.weight_previous):
+        assert 0.19 < weight.abs().max() <= 0.2
+        assert weight.mean().abs() < 0.02
+    assert not torch.equal(wide.weight_ih, wide.weight_previous)
+    square = TLSTMCell(6, 6, input_init="orthogonal")
+    for block in square.weight_previous.detach().chunk(3):
+        torch.testing.assert_close(block @ block.T, torch.eye(6))
     chrono = TLSTMCell(3, 100, t_max=50)
     assert chrono.bias is not None
     assert 0 <= chrono.bias[:100].min() < chrono.bias[:100].max() <= math.log(49)

@@ -301,6 +301,15 @@ def test_autocast(name: str) -> None:
 
 
 @cells
+@pytest.mark.parametrize("training", [False, True])
+def test_autocast_leaves_the_type_of_the_output(name: str, training: bool) -> None:
+    layer = make_layer(name).train(training)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, _ = layer(inputs(3, 2))
+    assert output.dtype == torch.float32
+
+
+@cells
 def test_copies_answer_alike(name: str) -> None:
     layer = make_layer(name, num_layers=2).eval()
     x = inputs(4, 2)
@@ -323,6 +332,29 @@ def test_layer_by_name(name: str) -> None:
     same = Recurrent(name, INPUT_SIZE, HIDDEN_SIZE, **options)
     close(dict(layer.state_dict()), dict(same.state_dict()))
     assert type(pickle.loads(pickle.dumps(layer))) is named
+
+
+NEUTRAL = {"goru": {"modrelu_bias": -0.001}}
+"""Biases with which a cell is as without, where that is not zero."""
+
+
+@cells
+def test_without_biases_is_with_biases_that_do_nothing(name: str) -> None:
+    without = make_layer(name, bias=False, num_layers=2, dtype=torch.float64).eval()
+    assert not [key for key in without.state_dict() if "bias" in key]
+    with_biases = make_layer(name, num_layers=2, dtype=torch.float64).eval()
+    values = NEUTRAL.get(name, {})
+    state = with_biases.state_dict()
+    for key, tensor in state.items():
+        if "bias" in key:
+            tensor.fill_(values.get(key.rpartition(".")[2], 0.0))
+    assert state.keys() >= without.state_dict().keys()
+    with_biases.load_state_dict(state | without.state_dict())
+    x = inputs(5, 2, dtype=torch.float64)
+    close(without(x), with_biases(x))
+    by_name: Any = LAYERS[CELLS[name].__name__.removesuffix("Cell")]
+    named = by_name(INPUT_SIZE, HIDDEN_SIZE, 2, bias=False, **OPTIONS.get(name, {}))
+    assert list(named.state_dict()) == list(without.state_dict())
 
 
 @cells
@@ -421,6 +453,7 @@ def test_other_forms_hold_the_contract(
     test_packed_is_each_sequence_alone(name, bidirectional=True, enforce_sorted=False)
     test_vmap_over_networks_and_grad(name)
     test_gradients_reach_every_parameter_and_the_first_input(name)
+    test_autocast_leaves_the_type_of_the_output(name, training=True)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import numpy as np
 from reference.maths import sigmoid
 from reference.result import Array, Shapes, Weights
 
-GATES = {"lstm": "ifoc", "gru": "zrh", "ff": "h"}
+GATES = {"lstm": "ifoc", "gru": "zrh", "rnn": "h", "ff": "h"}
 
 
 def controller_shapes(kind: str, input_size: int, hidden_size: int, read_size: int) -> Shapes:
@@ -30,6 +30,7 @@ def controller_step(
 
     - ``lstm``: (2.17)-(2.22), no peepholes.
     - ``gru``: (2.30)-(2.33), h~ = tanh(W_xh x + W_hh (reset h) + W_rh r + b_h).
+    - ``rnn``: h = tanh(W_xh x + W_hh h + W_rh r + b_h), the vanilla RNN (2.8).
     - ``ff``: h = tanh(W_xh x + W_rh r + b_h), which does not see the old h.
     """
 
@@ -37,6 +38,8 @@ def controller_step(
         a = weights[f"W_x{gate}"] @ x + weights[f"W_r{gate}"] @ r + weights[f"b_{gate}"]
         return np.asarray(a if recurrent is None else a + weights[f"W_h{gate}"] @ recurrent)
 
+    if kind == "rnn":
+        return np.tanh(linear("h", h)), c
     if kind == "ff":
         return np.tanh(linear("h", None)), c
     if kind == "gru":

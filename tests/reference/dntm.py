@@ -44,6 +44,7 @@ def run(
     *,
     state: State,
     controller: str = "gru",
+    write_address: str = "after",
     discrete: bool = False,
     read_index: Array | None = None,
     write_index: Array | None = None,
@@ -74,7 +75,9 @@ def run(
 
     Left open by the paper:
         - The read head is linear in (x_t, h_{t-1}), as (2.65); the write head in (x_t, h_t), as
-          (2.62)-(2.63).
+          (2.62)-(2.63). With ``write_address="before"`` the write weights come from (x_t, h_{t-1}),
+          as (2.65) "holds for the write heads as well"; alpha_t and c_t still read h_t, as printed,
+          and e_t, of which the thesis does not say, likewise.
         - beta = 1 + softplus(lin), gamma = sigmoid(lin), e = sigmoid(lin); the key is linear.
           (2.62) has no bias, as printed.
           The authors' released code has no 1 in beta and subtracts the average before scaling.
@@ -97,7 +100,8 @@ def run(
         x: ``(T, I)``.
         state: ``h (H,)``, ``c (H,)`` (LSTM controller only; otherwise unchanged), ``C (k, d_c)``,
             ``v_r (k,)``, ``v_w (k,)``; see ``initial_state``.
-        controller: ``"gru"``, ``"lstm"`` or ``"ff"``.
+        controller: ``"gru"``, ``"lstm"``, ``"rnn"`` or ``"ff"``.
+        write_address: ``"after"`` or ``"before"`` the controller's step.
         discrete: use one-hot weights.
         read_index: sampled cells to read, ``(T,)``.
         write_index: sampled cells to write, ``(T,)``.
@@ -139,9 +143,10 @@ def run(
         r = np.zeros(M.shape[1])
         for i in range(working):
             r = r + read["w_r"][i] * M[i]
+        old = h
         h, c = controller_step(controller, weights, x_t, h, c, r)
 
-        write = address("w", t, h, M)
+        write = address("w", t, {"before": old, "after": h}[write_address], M)
         alpha = sigmoid(head_output(weights, "alpha", "w", x_t, h))[0]
         content = relu(weights["W_m"] @ h + alpha * (weights["W_x"] @ x_t))
         e = sigmoid(head_output(weights, "e", "w", x_t, h))

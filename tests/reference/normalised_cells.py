@@ -17,8 +17,8 @@ Left open by the papers:
       normalised as any other.
     * IHC: W v is no such sum, for g stands before both. So each matrix product is normalised where
       it is made: W_G x, Gamma h, U_V h and W v.
-    * Cooijmans et al. (2016) fix the shifts of BN at zero beside a bias; where a cell has none, as
-      the IRC's gates, BN(W x) has a shift.
+    * Cooijmans et al. (2016) fix the shifts of BN at zero beside a bias; where a sum has none, as
+      the IRC's gates, the GORU's candidate and what turns DecayNet's angle, BN(W x) has a shift.
 
 References:
     Ba et al. (2016), arXiv:1607.06450; Cooijmans et al. (2016), arXiv:1603.09025; the cells' own
@@ -64,6 +64,19 @@ def goru(w: Weights, x: Array, s: State, N: Normaliser) -> tuple[Array, State]:
     a = N("x_candidate", x @ w["W_x"].T) + r * N("h_candidate", h @ w["U"].T)
     h = z * h + (1 - z) * np.sign(a) * relu(np.abs(a) + 0.001 + w["b"])
     return h, {"h": h}
+
+
+def decaynet(w: Weights, x: Array, s: State, N: Normaliser, *, D: int) -> tuple[Array, State]:
+    """Section 4.1.4 of Kuo's thesis; ``p`` is the angle."""
+    h = s["h"]
+    from_x = N("x_gates", _cat(*(x @ w[f"W_{k}"].T for k in "FIOA")))
+    from_h = N("h_gates", _cat(*(h @ w[f"U_{k}"].T for k in "FIOA")))
+    turn, i, o, a = np.split(from_x + from_h, 4, axis=-1)
+    p = s["p"] - np.pi / (2 * D) * (turn + 3) / 6
+    f = np.where(p > np.pi / 2, 1.0, np.where(p < 0, 0.0, np.sin(p)))
+    c = f * s["c"] + sigmoid(i + w["b_I"]) * np.tanh(a + w["b_A"])
+    h = sigmoid(o + w["b_O"]) * np.tanh(N("c", c))
+    return h, {"h": h, "c": c, "p": p}
 
 
 def sru(w: Weights, x: Array, s: State, N: Normaliser) -> tuple[Array, State]:

@@ -70,6 +70,7 @@ def run(
     *,
     state: State,
     controller: str = "lstm",
+    write_address: str = "after",
     floor: float = 1e-8,
 ) -> Run:
     r"""Take one sequence through the cell.
@@ -91,7 +92,9 @@ def run(
 
     Left open by the paper:
         - Read heads are linear in (x_t, h_{t-1}), as (2.53); write heads in (x_t, h_t), as (2.51):
-          where to write may depend on what was just read.
+          where to write may depend on what was just read. With ``write_address="before"`` the write
+          weights are derived "in similar way as read weights", so from (x_t, h_{t-1}), while a_t
+          reads h_t as in (2.51), and e_t, of which the thesis does not say, likewise.
         - The feed-forward controller is tanh of a linear map of x_t and the reads. Its h is still
           carried, for the read heads. The LSTM controller has no peepholes.
         - Key and added vector are not squashed.
@@ -115,7 +118,8 @@ def run(
         x: ``(T, I)``.
         state: ``h (H,)``, ``c (H,)``, ``M (k, q)``, ``w_r (R, k)``, ``w_w (W, k)``; see
             ``initial_state``.
-        controller: ``"lstm"`` or ``"ff"``.
+        controller: ``"lstm"``, ``"gru"``, ``"rnn"`` or ``"ff"``.
+        write_address: ``"after"`` or ``"before"`` the controller's step.
         floor: of the norms in the cosine.
 
     Returns:
@@ -129,10 +133,12 @@ def run(
         read = [address(weights, f"r{n}", x_t, h, M, w_r[n], floor) for n in range(len(w_r))]
         w_r = np.stack([stages["w"] for stages in read])
         r = np.stack([M.T @ w for w in w_r])
+        old = h
         h, c = controller_step(controller, weights, x_t, h, c, np.concatenate(list(r)))
 
+        seen = {"before": old, "after": h}[write_address]
         w_w = np.stack(
-            [address(weights, f"w{n}", x_t, h, M, w_w[n], floor)["w"] for n in range(len(w_w))]
+            [address(weights, f"w{n}", x_t, seen, M, w_w[n], floor)["w"] for n in range(len(w_w))]
         )
         new = M.copy()
         for n in range(len(w_w)):

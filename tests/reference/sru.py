@@ -4,7 +4,8 @@ Left open by the paper:
     * (30) adds x_t to c_t, so it needs N = M. For N != M, the original uses one more matrix on the
       input of the highway; give it as ``W_X`` (M, N). With N = M it may be left out.
     * Table I has no rescaling of the highway input. The original multiplies it by
-      sqrt(1 + 2 exp(b)), b the initial highway bias, to keep the variance: option ``scale``.
+      sqrt(1 + 2 exp(b)), b the initial highway bias, to keep the variance: option ``scale``. With a
+      ``W_X`` it multiplies the initial W_X instead, and the step has no factor.
     * Both gates read c_{t-1}, the state before this step's update.
     * There is no activation on c_t in (30).
     * c_0 = 0. The output h is not fed back, so the state is c alone.
@@ -41,7 +42,7 @@ def run(
         weights: ``W_F, W_P, W_A`` (M, N); ``omega_F, omega_P, b_F, b_P`` (M,); optionally ``W_X``
             (M, N), which turns x_t in (30) into W_X x_t.
         x: (T, N).
-        scale: factor on the highway input.
+        scale: factor on the highway input where that is x_t itself.
         state: ``c`` (M,) to start from.
 
     Returns:
@@ -55,8 +56,8 @@ def run(
         p = _sigma(weights["W_P"] @ x[t] + weights["omega_P"] * c + weights["b_P"])
         a = weights["W_A"] @ x[t]
         c = f * c + (1 - f) * a
-        carried = weights["W_X"] @ x[t] if "W_X" in weights else x[t]
-        h = p * c + (1 - p) * carried * scale
+        carried = weights["W_X"] @ x[t] if "W_X" in weights else scale * x[t]
+        h = p * c + (1 - p) * carried
         hs.append(h)
         fs.append(f)
         ps.append(p)

@@ -91,6 +91,10 @@ class Cell(nn.Module, ABC, Generic[P, S]):
     def initial_state(self, batch_size: int) -> S:
         """The state before the first step, on the parameters' device and in their dtype."""
 
+    def resume(self, state: S) -> S:
+        """The state that a caller gives to start from; raises if the cell cannot start there."""
+        return state
+
     @abstractmethod
     def prepare(self, x: Tensor) -> P:
         """All that does not depend on the state, for x ``(time, batch, input_size)`` at once.

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Map, Maps, Parts, SummedCell
-from attractor.cells.init import Initialiser, chrono_, uniform_, weights_
+from attractor.cells.gated import PLAIN, Biases, Map, Maps, Parts, SummedCell
+from attractor.cells.init import Initialiser, check_bias, check_chrono, chrono_, uniform_, weights_
 from attractor.cells.lstm import LSTMState
 
 Gates = tuple[Tensor, ...]
@@ -108,6 +108,7 @@ class ConnectedCell(SummedCell[ConnectedInput, Any]):
         input_size: int,
         hidden_size: int,
         *,
+        bias: bool = True,
         forget_bias: float | None = None,
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
@@ -117,6 +118,8 @@ class ConnectedCell(SummedCell[ConnectedInput, Any]):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size)
+        check_chrono(bias, t_max)
+        check_bias(type(self), bias, forget_bias=forget_bias)
         to: Placement = {"device": device, "dtype": dtype}
         self.memory_size = hidden_size if self.design.cell_state else 0
         size = hidden_size if self.square else input_size
@@ -171,14 +174,10 @@ class ConnectedCell(SummedCell[ConnectedInput, Any]):
             maps.memory,
         )
 
-    def gate_bias(self) -> Tensor | None:
-        """The biases that the released code has, for all gates at once."""
-        if self.bias_forget is None and self.bias_highway is None:
-            return None
-        zeros = self.weight_gates.new_zeros(self.hidden_size)
-        parts = [zeros if b is None else b for b in (self.bias_forget, self.bias_highway)]
-        parts += [zeros] * (self.design.gates - 2)
-        return torch.cat(parts[: self.design.gates])
+    def gate_biases(self) -> Biases:
+        """The biases that the released code has, of all gates."""
+        first = (self.bias_forget, self.bias_highway, None)[: self.design.gates]
+        return tuple(self.hidden_size if bias is None else bias for bias in first)
 
 
 class ResidualConnection(nn.Module):
@@ -243,11 +242,8 @@ class ResidualCell(ConnectedCell):
     def sums(self, x: Tensor, shift: Tensor | None = None) -> Tensor:
         return F.linear(self.carried(x), self.weight_gates, shift)
 
-    def shift(self) -> Tensor | None:
-        return self.gate_bias()
-
-    def biased(self) -> bool:
-        return False
+    def biases(self) -> Biases:
+        return self.gate_biases()
 
     def recurrent(self, prepared: ConnectedInput, state: Any) -> Tensor:
         return F.linear(self.connection(self.memory(state)), self.weight_gates)

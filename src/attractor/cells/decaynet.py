@@ -4,11 +4,10 @@ import math
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, positive, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Maps, SummedCell
+from attractor.cells.gated import PLAIN, Biases, Maps, SummedCell
 from attractor.cells.init import Initialiser, weights_
 from attractor.errors import InputError
 
@@ -21,11 +20,14 @@ class DecayNetInput(NamedTuple):
 
 
 class DecayNetState(NamedTuple):
-    """Hidden state, cell state and the forget gate's angle."""
+    r"""Hidden state, cell state, and how far the angle has fallen, :math:`\pi/2 - p_t`.
+
+    So a state of zeros is the one before the first step, as with other cells.
+    """
 
     h: Tensor
     c: Tensor
-    p: Tensor
+    fall: Tensor
 
 
 class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
@@ -49,20 +51,20 @@ class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
         input_size: features in :math:`x_t`.
         hidden_size: units in :math:`h_t`.
         length: D. ``None`` takes the number of steps in each input, and in a packed batch each
-            sequence's own; then the cell must see a sequence in one piece.
+            sequence's own; a sequence that is cut into pieces needs it.
         bias: learn the biases.
         input_init: fills ``weight_ih``.
         recurrent_init: fills ``weight_hh``.
         generator: draws the initial weights; ``None`` means torch's default generator.
 
     Shape:
-        x ``(batch, input_size)``; the state is ``(h, c, p)``, each ``(batch, hidden_size)``; the
-        output is the new h.
+        x ``(batch, input_size)``; the state is ``(h, c, fall)``, each ``(batch, hidden_size)``,
+        where ``fall`` is :math:`\pi/2 - p_t`; the output is the new h.
 
     Example:
         >>> cell = DecayNetCell(3, 8, length=100)
-        >>> y, (h, c, p) = cell(torch.zeros(2, 3), cell.initial_state(2))
-        >>> bool((p < torch.pi / 2).all())
+        >>> y, (h, c, fall) = cell(torch.zeros(2, 3), cell.initial_state(2))
+        >>> bool((fall > 0).all())
         True
 
     Departs from the paper: nothing. Weights start at U(±1) and biases at zero, as there; the
@@ -100,20 +102,28 @@ class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
 
     def initial_state(self, batch_size: int) -> DecayNetState:
         zeros = zeros_like_parameters(self, batch_size, self.hidden_size)
-        return DecayNetState(zeros, zeros.clone(), torch.full_like(zeros, math.pi / 2))
+        return DecayNetState(zeros, zeros.clone(), zeros.clone())
 
-    def shift(self) -> Tensor | None:
-        return None if self.bias is None else F.pad(self.bias, (self.hidden_size, 0))
+    def resume(self, state: DecayNetState) -> DecayNetState:
+        self._check_length()
+        return state
 
     def forward(
         self, x: Tensor, state: DecayNetState | None = None
     ) -> tuple[Tensor, DecayNetState]:
+        self._check_length()
+        return super().forward(x, state)
+
+    def _check_length(self) -> None:
         if self.length is None:
             raise InputError(
-                "DecayNetCell expects to know the length of a sequence that is stepped by hand, "
-                "but length is None. Try DecayNetCell(..., length=100)."
+                "DecayNetCell expects to know the length of a sequence that comes in pieces, by "
+                "hand or with a state, but length is None. Try length=100, the steps of the whole."
             )
-        return super().forward(x, state)
+
+    def biases(self) -> Biases:
+        n = self.hidden_size
+        return (n, 3 * n if self.bias is None else self.bias)
 
     def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> DecayNetInput:
         time, batch = x.shape[:2]
@@ -129,13 +139,13 @@ class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
     def activate(
         self, prepared: DecayNetInput, recurrent: Tensor, state: DecayNetState, maps: Maps = PLAIN
     ) -> tuple[Tensor, DecayNetState]:
-        fall, i, o, a = (prepared.sums + recurrent).chunk(4, dim=-1)
-        p = state.p - prepared.rate * (fall + 3)
+        s, i, o, a = (prepared.sums + recurrent).chunk(4, dim=-1)
+        fall = state.fall + prepared.rate * (s + 3)
         right_angle = 1.5707963267948966  # written out: a compiled loop takes no float from outside
-        f = torch.sin(p.clamp(0.0, right_angle))
+        f = torch.sin((right_angle - fall).clamp(0.0, right_angle))
         c = f * state.c + torch.sigmoid(i) * maps.candidate(torch.tanh(a))
         h = torch.sigmoid(o) * torch.tanh(maps.memory(c))
-        return h, DecayNetState(h, c, p)
+        return h, DecayNetState(h, c, fall)
 
     def extra_repr(self) -> str:
         return super().extra_repr() + ("" if self.length is None else f", length={self.length}")

@@ -9,7 +9,12 @@ from torch import Generator, Tensor, nn
 from attractor.cells.base import Cell, Placement, positive, zeros_like_parameters
 from attractor.cells.init import uniform_
 from attractor.cells.memory import choose, cosine, erase_and_add, gumbel, read, unit, wide
-from attractor.cells.memory.controllers import ControllerKind, controller_class
+from attractor.cells.memory.controllers import (
+    ControllerKind,
+    WriteAddress,
+    check_write_address,
+    controller_class,
+)
 from attractor.errors import InputError
 
 
@@ -60,7 +65,8 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
         C_t[i] &= C_{t-1}[i] \odot (1 - w^w_t[i] e_t) + w^w_t[i] c_t
 
     The read head sees :math:`x_t` and :math:`h_{t-1}`, the write head :math:`x_t` and
-    :math:`h_t`; :math:`k_t` is linear, :math:`\beta_t = 1 + \mathrm{softplus}(\cdot)`,
+    :math:`h_t`, or with ``write_address="before"`` finds its weights from :math:`x_t` and
+    :math:`h_{t-1}` too; :math:`k_t` is linear, :math:`\beta_t = 1 + \mathrm{softplus}(\cdot)`,
     :math:`\gamma_t = \sigma(\cdot)` and :math:`e_t = \sigma(\cdot)`. The last cell is for no
     operation: it can be chosen, but reads as nothing and is never written.
 
@@ -77,7 +83,11 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
         cells: places in the memory, the one for no operation included.
         address_size: features of a place's address.
         content_size: features of a place's content.
-        controller: ``"gru"``, ``"lstm"``, or ``"ff"`` for one feed-forward layer.
+        controller: ``"gru"``, ``"lstm"``, ``"rnn"`` for a plain recurrent network, or ``"ff"`` for
+            one feed-forward layer.
+        write_address: the write head finds its weights ``"after"`` the controller has moved, from
+            :math:`h_t`, or ``"before"`` it, from :math:`h_{t-1}`, as the thesis has it.
+        bias: learn the biases.
         discrete: one cell at a time.
         lru: prefer the least recently used cells; without it :math:`\gamma_t = 0`.
         nop: the last cell is for no operation.
@@ -94,12 +104,13 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
         >>> y.shape, state.content.shape, state.log_prob.shape
         (torch.Size([2, 8]), torch.Size([2, 10, 8]), torch.Size([2]))
 
-    Departs from the paper: the write head sees :math:`h_t`, where the thesis derives both heads
-    from :math:`h_{t-1}`. There is one address per step only; several steps of addressing are
-    mentioned there without equations. The authors' released code averages as .96 and .04 and
-    subtracts the average before scaling by :math:`\beta_t`. Left open there and chosen here: the
-    least length in the cosine (1e-4), a moving average for each head, and addresses that start
-    uniform in ±1.
+    Departs from the paper: the write head sees :math:`h_t`; the thesis's equation 2.65, in which
+    both heads derive their keys from :math:`h_{t-1}`, is ``write_address="before"``. There is one
+    address per step only; several steps of addressing are mentioned there without equations. The
+    authors' released code averages as .96 and .04 and subtracts the average before scaling by
+    :math:`\beta_t`. Left open there and chosen here: what :math:`e_t` reads (:math:`h_t`, as
+    :math:`\alpha_t` and :math:`c_t` do), the least length in the cosine (1e-4), a moving average
+    for each head, and addresses that start uniform in ±1.
 
     References:
         Gulcehre et al. (2016), Dynamic neural Turing machine with soft and hard addressing
@@ -117,6 +128,8 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
         address_size: int = 8,
         content_size: int = 8,
         controller: ControllerKind = "gru",
+        write_address: WriteAddress = "after",
+        bias: bool = True,
         discrete: bool = False,
         lru: bool = True,
         nop: bool = True,
@@ -133,22 +146,28 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
                 "DNTMCell expects at least cells=2 when one of them is for no operation, but got "
                 f"cells={cells}. Try nop=False or more cells."
             )
+        self.write_address = check_write_address(type(self), write_address)
         self.discrete = discrete
         self.lru = lru
         self.nop = nop
         to: Placement = {"device": device, "dtype": dtype}
         self.address = nn.Parameter(torch.empty(cells, address_size, **to))
         self.controller = controller_class(controller)(
-            input_size, hidden_size, address_size + content_size, generator=generator, to=to
+            input_size,
+            hidden_size,
+            address_size + content_size,
+            generator=generator,
+            bias=bias,
+            to=to,
         )
         rows = sum(self._address_sizes)
         self.read_ih = nn.Parameter(torch.empty(rows, input_size, **to))
         self.read_hh = nn.Parameter(torch.empty(rows, hidden_size, **to))
-        self.read_bias = nn.Parameter(torch.zeros(rows, **to))
+        self.read_bias = nn.Parameter(torch.zeros(rows, **to)) if bias else None
         rows = rows + content_size + 1
         self.write_ih = nn.Parameter(torch.empty(rows, input_size, **to))
         self.write_hh = nn.Parameter(torch.empty(rows, hidden_size, **to))
-        self.write_bias = nn.Parameter(torch.zeros(rows, **to))
+        self.write_bias = nn.Parameter(torch.zeros(rows, **to)) if bias else None
         self.content_ih = nn.Parameter(torch.empty(content_size, input_size, **to))
         self.content_hh = nn.Parameter(torch.empty(content_size, hidden_size, **to))
         uniform_(self.address, 1.0, generator)
@@ -192,15 +211,20 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
         heads = prepared.read + F.linear(h, self.read_hh)
         w_r, v_r, log_read = self._address(heads, directions, v_r, read_noise)
         r = read(memory, w_r).squeeze(1)
+        before = h
         h, c = self.controller.step(prepared.controller, r, h, c)
-        heads = prepared.write + F.linear(h, self.write_hh)
-        address, e, alpha = torch.split(
-            heads, [sum(self._address_sizes), self.content_size, 1], dim=-1
-        )
+        address, e, alpha = self._written(prepared.write, h)
+        if self.write_address == "before":
+            address, _, _ = self._written(prepared.write, before)
         w_w, v_w, log_write = self._address(address, directions, v_w, write_noise)
         written = torch.relu(F.linear(h, self.content_hh) + torch.sigmoid(alpha) * prepared.content)
         content = erase_and_add(content, w_w, torch.sigmoid(e).unsqueeze(1), written.unsqueeze(1))
         return h, DNTMState(h, c, content, v_r, v_w, log_read + log_write)
+
+    def _written(self, prepared: Tensor, h: Tensor) -> tuple[Tensor, ...]:
+        """What the write head makes of h: how to address, what to erase, how much input to add."""
+        heads = prepared + F.linear(h, self.write_hh)
+        return torch.split(heads, [sum(self._address_sizes), self.content_size, 1], dim=-1)
 
     def _address(
         self, head: Tensor, directions: Tensor, average: Tensor, noise: Tensor | None

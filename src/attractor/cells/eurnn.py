@@ -63,6 +63,7 @@ class EURNNCell(Cell[EURNNInput, Tensor | EURNNState]):
         capacity: layers of neighbours instead of FFT-style; ``hidden_size`` layers reach every
             unitary matrix.
         real: an orthogonal matrix and a real state, with less than half of the parameters.
+        bias: learn :math:`b`; without it the modReLU is the identity.
         generator: draws the initial weights; ``None`` means torch's default generator.
 
     Shape:
@@ -95,6 +96,7 @@ class EURNNCell(Cell[EURNNInput, Tensor | EURNNState]):
         *,
         capacity: int | None = None,
         real: bool = False,
+        bias: bool = True,
         generator: Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -109,7 +111,8 @@ class EURNNCell(Cell[EURNNInput, Tensor | EURNNState]):
         self.theta = nn.Parameter(torch.empty(count, **to))
         self.phi = None if real else nn.Parameter(torch.empty(count, **to))
         self.omega = None if real else nn.Parameter(torch.empty(hidden_size, **to))
-        self.bias = nn.Parameter(torch.full((hidden_size,), -0.01 if real else 0.0, **to))
+        initial = torch.full((hidden_size,), -0.01 if real else 0.0, **to)
+        self.bias = nn.Parameter(initial) if bias else None
         uniform_(self.weight_ih, 0.01, generator)
         for angle in (self.theta, self.phi, self.omega):
             if angle is not None:
@@ -129,6 +132,7 @@ class EURNNCell(Cell[EURNNInput, Tensor | EURNNState]):
         self, prepared: EURNNInput, state: Tensor | EURNNState
     ) -> tuple[Tensor, Tensor | EURNNState]:
         z = prepared.sums + self._turned(state, prepared.matrix.value)
+        z = z.to(self.weight_ih.dtype)
         if isinstance(state, Tensor):
             h = modrelu(z, self.bias, eps=0.01)
             return h, h

@@ -4,7 +4,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Maps, SummedCell
+from attractor.cells.gated import PLAIN, Biases, Maps, SummedCell
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 
 
@@ -88,9 +88,9 @@ class FastGRNNCell(SummedCell[Tensor, Tensor]):
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def shift(self) -> Tensor | None:
+    def biases(self) -> Biases:
         # a shared sum has two biases, which are added when it has become two
-        return None if self.shared else self.bias
+        return () if self.shared and self.bias is not None else super().biases()
 
     def activate(
         self, prepared: Tensor, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -13,6 +14,12 @@ P = TypeVar("P")
 S = TypeVar("S", bound=State)
 
 Map = Callable[[Tensor], Tensor]
+
+Biases = tuple[Tensor | int, ...]
+"""The biases of a cell's sums, from the first sum on; a number stands for that many sums without.
+
+Empty where the biases are added later in the step.
+"""
 
 
 def identity(x: Tensor) -> Tensor:
@@ -80,6 +87,9 @@ class WrappedCell(GatedCell[Any, Any]):
     def initial_state(self, batch_size: int) -> Any:
         return self.cell.initial_state(batch_size)
 
+    def resume(self, state: Any) -> Any:
+        return self.cell.resume(state)
+
 
 class Parts(NamedTuple):
     """The sizes of the parts, each normalised on its own, of a cell's sums.
@@ -91,6 +101,39 @@ class Parts(NamedTuple):
     x: tuple[int, ...]
     h: tuple[int, ...]
     inner: tuple[int, ...] = ()
+
+
+def joined(biases: Biases, learned: Tensor | None = None) -> Tensor | None:
+    """One shift for each sum: its bias, or else the next of `learned`, by default zero.
+
+    ``None`` if there is nothing to add.
+
+    Example:
+        >>> joined((2, torch.tensor([5.0]), 1), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([1., 2., 5., 3.])
+        >>> joined((2, torch.tensor([5.0])))
+        tensor([0., 0., 5.])
+        >>> joined((4,)) is None
+        True
+    """
+    if learned is None:
+        given = [bias for bias in biases if isinstance(bias, Tensor)]
+        if not given:
+            return None
+        learned = given[0].new_zeros(missing(biases))
+    parts, rest = [], learned
+    for bias in biases:
+        if isinstance(bias, Tensor):
+            parts.append(bias)
+        else:
+            parts.append(rest[:bias])
+            rest = rest[bias:]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def missing(biases: Biases) -> int:
+    """How many sums have no bias."""
+    return sum(bias for bias in biases if isinstance(bias, int))
 
 
 class SummedCell(GatedCell[P, S]):
@@ -112,13 +155,13 @@ class SummedCell(GatedCell[P, S]):
         """What the input contributes, with the biases or without."""
         return F.linear(x, self.weight_ih, shift)
 
-    def shift(self) -> Tensor | None:
-        """The biases, as long as the sums, or ``None``."""
-        return self.bias
+    def biases(self) -> Biases:
+        """The biases of the sums."""
+        return (sum(self.parts().x) if self.bias is None else self.bias,)
 
-    def biased(self) -> bool:
-        """Whether all sums have a bias."""
-        return self.bias is not None
+    def shift(self) -> Tensor | None:
+        """The biases as one vector, or ``None``."""
+        return joined(self.biases())
 
     def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> P:
         """The prepared input: the sums, and what else of x `activate` needs."""

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, Shared, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Maps, Parts, SummedCell
+from attractor.cells.gated import PLAIN, Biases, Maps, Parts, SummedCell
 from attractor.cells.init import uniform_
 from attractor.cells.rotations import angles, layout, matrix, modrelu, pays, rotate
 
@@ -41,6 +41,7 @@ class GORUCell(SummedCell[GORUInput, Tensor]):
         input_size: features in :math:`x_t`.
         hidden_size: units in :math:`h_t`; FFT-style needs a power of two.
         capacity: layers of neighbours instead of FFT-style.
+        bias: learn the biases of the gates and :math:`b`; without them the modReLU is the identity.
         generator: draws the initial weights; ``None`` means torch's default generator.
 
     Shape:
@@ -62,7 +63,6 @@ class GORUCell(SummedCell[GORUInput, Tensor]):
     """
 
     reference = "jing2017gated"
-    bias: nn.Parameter
 
     def __init__(
         self,
@@ -70,6 +70,7 @@ class GORUCell(SummedCell[GORUInput, Tensor]):
         hidden_size: int,
         *,
         capacity: int | None = None,
+        bias: bool = True,
         generator: Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -80,10 +81,12 @@ class GORUCell(SummedCell[GORUInput, Tensor]):
         self.layers = layout(type(self), hidden_size, capacity)
         self.weight_ih = nn.Parameter(torch.empty(3 * hidden_size, input_size, **to))
         self.weight_hh = nn.Parameter(torch.empty(2 * hidden_size, hidden_size, **to))
-        self.bias = nn.Parameter(torch.zeros(2 * hidden_size, **to))
+        self.bias = nn.Parameter(torch.zeros(2 * hidden_size, **to)) if bias else None
         self.theta = nn.Parameter(torch.empty(angles(self.layers), **to))
-        self.modrelu_bias = nn.Parameter(torch.full((hidden_size,), 0.01, **to))
-        self.bias.detach()[:hidden_size].fill_(2.0)
+        initial = torch.full((hidden_size,), 0.01, **to)
+        self.modrelu_bias = nn.Parameter(initial) if bias else None
+        if self.bias is not None:
+            self.bias.detach()[:hidden_size].fill_(2.0)
         uniform_(self.weight_ih, 0.01, generator)
         uniform_(self.weight_hh, 0.01, generator)
         uniform_(self.theta, math.pi, generator)
@@ -95,8 +98,8 @@ class GORUCell(SummedCell[GORUInput, Tensor]):
         parts = (2 * self.hidden_size, self.hidden_size)
         return Parts(parts, parts)
 
-    def shift(self) -> Tensor:
-        return F.pad(self.bias, (0, self.hidden_size))
+    def biases(self) -> Biases:
+        return (2 * self.hidden_size if self.bias is None else self.bias, self.hidden_size)
 
     def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> GORUInput:
         whole = None

@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement
 from attractor.cells.connected import GRU, LSTM, ConnectedCell, ConnectedInput
-from attractor.cells.gated import PLAIN, Maps, Parts
+from attractor.cells.gated import PLAIN, Biases, Maps, Parts, joined
 from attractor.cells.init import Initialiser, uniform_, weights_
 
 
@@ -49,6 +49,7 @@ class HighwayCell(ConnectedCell):
         hidden_size: int,
         *,
         gate_reads_input: bool = True,
+        bias: bool = True,
         forget_bias: float | None = None,
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
@@ -60,6 +61,7 @@ class HighwayCell(ConnectedCell):
         super().__init__(
             input_size,
             hidden_size,
+            bias=bias,
             forget_bias=forget_bias,
             t_max=t_max,
             input_init=input_init,
@@ -74,7 +76,8 @@ class HighwayCell(ConnectedCell):
             weight = nn.Parameter(torch.empty(input_size, input_size, **to))
             uniform_(weight, hidden_size**-0.5, generator)
             self.connection.weight_gate = weight
-            self.connection.bias_gate = nn.Parameter(torch.zeros(input_size, **to))
+            if bias:
+                self.connection.bias_gate = nn.Parameter(torch.zeros(input_size, **to))
 
     def parts(self) -> Parts:
         n = self.input_size
@@ -85,12 +88,9 @@ class HighwayCell(ConnectedCell):
         weight = self.connection.weight_gate
         return x[..., :0] if weight is None else F.linear(x, weight, shift)
 
-    def shift(self) -> Tensor | None:
+    def biases(self) -> Biases:
         bias: Tensor | None = self.connection.bias_gate
-        return bias
-
-    def biased(self) -> bool:
-        return self.gate_reads_input
+        return (self.input_size if bias is None else bias,)
 
     def recurrent(self, prepared: ConnectedInput, state: Any) -> Tensor:
         return F.linear(self.memory(state), self.connection.weight)
@@ -105,7 +105,7 @@ class HighwayCell(ConnectedCell):
         self, prepared: ConnectedInput, recurrent: Tensor, state: Any, maps: Maps = PLAIN
     ) -> tuple[Tensor, Any]:
         v = self.mix(prepared, recurrent)
-        gates, bias = maps.inner(F.linear(v, self.weight_gates)), self.gate_bias()
+        gates, bias = maps.inner(F.linear(v, self.weight_gates)), joined(self.gate_biases())
         return self.update(gates if bias is None else gates + bias, prepared, state, maps)
 
 
@@ -128,6 +128,7 @@ class IHCLSTMCell(HighwayCell):
         hidden_size: units in :math:`h_t` and :math:`c_t`.
         gate_reads_input: ``False`` leaves out :math:`W_G` and :math:`b_G`, as the released language
             model does: :math:`g_t = \sigma(\Gamma h_{t-1})`.
+        bias: learn :math:`b_G`; ``False`` also refuses the biases below.
         forget_bias: learn a bias on :math:`f_t` that starts here, as the released code does
             (with 1); ``None`` is the paper's, which has none.
         t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
@@ -174,6 +175,7 @@ class IHCGRUCell(HighwayCell):
         hidden_size: units in :math:`h_t`.
         gate_reads_input: ``False`` leaves out :math:`W_G` and :math:`b_G`, as the released language
             model does: :math:`g_t = \sigma(\Gamma h_{t-1})`.
+        bias: learn :math:`b_G`; ``False`` also refuses the biases below.
         forget_bias: learn a bias on :math:`i_t` that starts at minus this, which is a bias on
             what keeps the old state; ``None`` for no bias.
         t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on

@@ -73,6 +73,16 @@ def check_chrono(bias: bool, t_max: int | None) -> None:
         )
 
 
+def check_bias(owner: type, bias: bool, **initial: float | None) -> None:
+    """The initial value of a bias is for a cell that has one."""
+    for name, value in initial.items():
+        if value is not None and not bias:
+            raise InputError(
+                f"{owner.__name__} expects no {name} with bias=False, but got {value!r}. Leave one "
+                "of the two out."
+            )
+
+
 def _fill(tensor: Tensor, draw: Callable[[Tensor], Tensor], generator: Generator | None) -> Tensor:
     """Draw in place, or where the generator lives when that is another device."""
     with torch.no_grad():

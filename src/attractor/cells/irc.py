@@ -13,7 +13,7 @@ from attractor.cells.connected import (
     DiagonalConnection,
     ResidualCell,
 )
-from attractor.cells.init import Initialiser, normal_
+from attractor.cells.init import Initialiser, check_bias, normal_
 
 
 class IRCGRUCell(ResidualCell):
@@ -31,6 +31,7 @@ class IRCGRUCell(ResidualCell):
     Args:
         input_size: features in :math:`x_t` and :math:`v_t`.
         hidden_size: units in :math:`h_t`.
+        bias: ``False`` refuses every bias below.
         forget_bias: learn a bias on :math:`i_t` that starts at minus this, which is a bias on
             what keeps the old state, as the released code does (with 1); ``None`` is the paper's,
             which has none.
@@ -75,6 +76,7 @@ class IRCLSTMCell(ResidualCell):
     Args:
         input_size: features in :math:`x_t` and :math:`v_t`.
         hidden_size: units in :math:`h_t` and :math:`c_t`.
+        bias: ``False`` refuses every bias below.
         forget_bias: learn a bias on :math:`f_t` that starts here, as the released code does for
             its other cells (with 1); ``None`` is the paper's, which has none.
         t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
@@ -121,6 +123,7 @@ class IRCFastGRNNCell(ResidualCell):
         hidden_size: units in :math:`h_t`.
         beta_per_unit: one :math:`\beta` for each unit, drawn from N(0, 0.1²) before the sigmoid,
             as the released code does, instead of one constant, which starts at sigmoid(1).
+        bias: ``False`` refuses every bias below.
         forget_bias: learn a bias on :math:`f_t` that starts here, as the released code does
             (with 1); ``None`` is the paper's, which has none.
         t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
@@ -153,6 +156,7 @@ class IRCFastGRNNCell(ResidualCell):
         hidden_size: int,
         *,
         beta_per_unit: bool = False,
+        bias: bool = True,
         forget_bias: float | None = None,
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
@@ -164,6 +168,7 @@ class IRCFastGRNNCell(ResidualCell):
         super().__init__(
             input_size,
             hidden_size,
+            bias=bias,
             forget_bias=forget_bias,
             t_max=t_max,
             input_init=input_init,
@@ -199,6 +204,7 @@ class IRCSRUCell(ResidualCell):
     Args:
         input_size: features in :math:`x_t`.
         hidden_size: units in :math:`h_t` and :math:`c_t`.
+        bias: ``False`` refuses every bias below.
         highway_bias: learn a bias on :math:`p_t` that starts here, as the released code does
             (with -1); ``None`` is the paper's, which has none.
         forget_bias: the same for :math:`f_t` (with 1 in the released code).
@@ -236,6 +242,7 @@ class IRCSRUCell(ResidualCell):
         input_size: int,
         hidden_size: int,
         *,
+        bias: bool = True,
         highway_bias: float | None = None,
         forget_bias: float | None = None,
         t_max: int | None = None,
@@ -247,6 +254,7 @@ class IRCSRUCell(ResidualCell):
         super().__init__(
             input_size,
             hidden_size,
+            bias=bias,
             forget_bias=forget_bias,
             t_max=t_max,
             input_init=input_init,
@@ -254,6 +262,7 @@ class IRCSRUCell(ResidualCell):
             device=device,
             dtype=dtype,
         )
+        check_bias(type(self), bias, highway_bias=highway_bias)
         if highway_bias is not None:
             initial = torch.full((hidden_size,), float(highway_bias), device=device, dtype=dtype)
             self.bias_highway = nn.Parameter(initial)
@@ -276,6 +285,7 @@ class IRCTLSTMCell(ResidualCell):
     Args:
         input_size: features in :math:`x_t`.
         hidden_size: units in :math:`h_t` and :math:`c_t`.
+        bias: ``False`` refuses every bias below.
         forget_bias: learn a bias on :math:`f_t` that starts here, as the released code does
             (with 1); ``None`` is the paper's, which has none.
         t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
@@ -312,6 +322,7 @@ class IRCTLSTMCell(ResidualCell):
         input_size: int,
         hidden_size: int,
         *,
+        bias: bool = True,
         forget_bias: float | None = None,
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
@@ -322,6 +333,7 @@ class IRCTLSTMCell(ResidualCell):
         super().__init__(
             input_size,
             hidden_size,
+            bias=bias,
             forget_bias=forget_bias,
             t_max=t_max,
             input_init=input_init,

@@ -133,5 +133,5 @@ class LSTMCell(SummedCell[Tensor, LSTMState]):
             o = o + self.peephole[2] * c
         h = torch.sigmoid(o) * torch.tanh(maps.memory(c))
         if self.weight_hr is not None:
-            h = F.linear(h, self.weight_hr)
+            h = F.linear(h, self.weight_hr).to(c.dtype)
         return h, LSTMState(h, c)

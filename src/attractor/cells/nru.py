@@ -78,6 +78,7 @@ class NRUCell(Cell[Tensor, NRUState]):
         average_heads: divide both sums by :math:`k`, as the author's code does.
         memory: ``"additive"``, or ``"multiplicative"`` to erase in proportion to what is there:
             :math:`m_t = m_{t-1} \odot (1 - \sum_i \beta_i v^e_i) + \sum_i \alpha_i v^w_i`.
+        bias: learn the biases.
         generator: draws the initial weights; ``None`` means torch's default generator.
 
     Shape:
@@ -117,6 +118,7 @@ class NRUCell(Cell[Tensor, NRUState]):
         heads_read_input: bool = True,
         average_heads: bool = False,
         memory: Literal["additive", "multiplicative"] = "additive",
+        bias: bool = True,
         generator: Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -148,18 +150,19 @@ class NRUCell(Cell[Tensor, NRUState]):
         self.weight_mh = nn.Parameter(torch.empty(n + rows, memory_size, **to))
         self.weight_hh = nn.Parameter(torch.empty(n, n, **to))
         self.weight_heads = nn.Parameter(torch.empty(rows, n, **to))
-        self.bias = nn.Parameter(torch.empty(n + rows, **to))
+        self.bias = nn.Parameter(torch.empty(n + rows, **to)) if bias else None
         # as nn.Linear: U(±1/sqrt(all that a row reads)), the bias too
         inputs = input_size + n + memory_size
         bound, bound_heads = inputs**-0.5, (inputs - (not heads_read_input) * input_size) ** -0.5
         uniform_(self.weight_hh, bound, generator)
         uniform_(self.weight_heads, bound_heads, generator)
-        for weight in (self.weight_ih, self.weight_mh, self.bias):
+        stacks = [self.weight_ih, self.weight_mh] + ([] if self.bias is None else [self.bias])
+        for weight in stacks:
             uniform_(weight.detach()[:n], bound, generator)
             uniform_(weight.detach()[n:], bound_heads, generator)
         if not average_heads:
             # a sum of k contents grows without bounds from the start; let it start as their mean
-            for weight in (self.weight_ih, self.weight_mh, self.bias):
+            for weight in stacks:
                 weight.detach()[n : n + 2 * heads].div_(heads)
             self.weight_heads.detach()[: 2 * heads].div_(heads)
 
@@ -189,6 +192,7 @@ class NRUCell(Cell[Tensor, NRUState]):
         written, erased = (contents[..., None] * v).sum(-2).unbind(-2)
         if self.memory == "multiplicative":
             erased = m * erased
+        h = h.to(m.dtype)
         return h, NRUState(h, m + written - erased)
 
 

@@ -9,7 +9,12 @@ from torch import Generator, Tensor, nn
 from attractor.cells.base import Cell, Placement, positive, zeros_like_parameters
 from attractor.cells.init import uniform_
 from attractor.cells.memory import cosine, erase_and_add, read, sharpen, shift, unit, wide
-from attractor.cells.memory.controllers import ControllerKind, controller_class
+from attractor.cells.memory.controllers import (
+    ControllerKind,
+    WriteAddress,
+    check_write_address,
+    controller_class,
+)
 from attractor.errors import InputError
 
 
@@ -54,7 +59,8 @@ class NTMCell(Cell[NTMPrepared, NTMState]):
         h_t &= g(x_t, h_{t-1}, r_t) \\
         M_t[i] &= M_{t-1}[i] \odot (1 - w^w_t[i] e_t) + w^w_t[i] a_t
 
-    Read heads see :math:`x_t` and :math:`h_{t-1}`, write heads :math:`x_t` and :math:`h_t`;
+    Read heads see :math:`x_t` and :math:`h_{t-1}`, write heads :math:`x_t` and :math:`h_t`, or
+    with ``write_address="before"`` find their weights from :math:`x_t` and :math:`h_{t-1}` too;
     :math:`e_t = \sigma(\cdot)` and :math:`a_t` is linear. Several heads of a kind address the
     memory as the last step left it; all erase before any adds; reads are concatenated.
 
@@ -69,7 +75,11 @@ class NTMCell(Cell[NTMPrepared, NTMState]):
         read_heads: heads that read.
         write_heads: heads that write.
         shift_width: neighbouring shifts a head chooses from; 3 means -1, 0 and 1.
-        controller: ``"lstm"``, ``"gru"``, or ``"ff"`` for one feed-forward layer.
+        controller: ``"lstm"``, ``"gru"``, ``"rnn"`` for a plain recurrent network, or ``"ff"`` for
+            one feed-forward layer.
+        write_address: write heads find their weights ``"after"`` the controller has moved, from
+            :math:`h_t`, or ``"before"`` it, from :math:`h_{t-1}`, as the thesis has it.
+        bias: learn the biases.
         generator: draws the initial weights; ``None`` means torch's default generator.
 
     Shape:
@@ -83,8 +93,10 @@ class NTMCell(Cell[NTMPrepared, NTMState]):
         >>> y.shape, state.memory.shape, state.read.shape
         (torch.Size([2, 8]), torch.Size([2, 16, 5]), torch.Size([2, 2, 16]))
 
-    Departs from the paper: the write heads see :math:`h_t`, as in Graves et al., where the thesis
-    derives all heads from :math:`h_{t-1}`. It leaves open how a sequence starts (here every cell
+    Departs from the paper: the write heads see :math:`h_t`, as in Graves et al.; the thesis's
+    equation 2.53, in which all heads derive their keys from :math:`h_{t-1}`, is
+    ``write_address="before"``. It leaves open what :math:`e_t` reads (here :math:`h_t`, as
+    :math:`a_t` in equation 2.51 does), how a sequence starts (here every cell
     holds 1e-6 and every head is on the first cell: heads spread evenly over equal cells could
     never tell them apart) and the least length in the cosine (1e-8). The LSTM controller's forget
     bias starts at 1.
@@ -107,6 +119,8 @@ class NTMCell(Cell[NTMPrepared, NTMState]):
         write_heads: int = 1,
         shift_width: int = 3,
         controller: ControllerKind = "lstm",
+        write_address: WriteAddress = "after",
+        bias: bool = True,
         generator: Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -122,19 +136,20 @@ class NTMCell(Cell[NTMPrepared, NTMState]):
                 f"NTMCell expects shift_width of at most cells={cells}, the number of different "
                 f"shifts, but got {shift_width}."
             )
+        self.write_address = check_write_address(type(self), write_address)
         to: Placement = {"device": device, "dtype": dtype}
         q = cell_size
         self.controller = controller_class(controller)(
-            input_size, hidden_size, read_heads * q, generator=generator, to=to
+            input_size, hidden_size, read_heads * q, generator=generator, bias=bias, to=to
         )
         rows = read_heads * sum(self._address_sizes)
         self.read_ih = nn.Parameter(torch.empty(rows, input_size, **to))
         self.read_hh = nn.Parameter(torch.empty(rows, hidden_size, **to))
-        self.read_bias = nn.Parameter(torch.zeros(rows, **to))
+        self.read_bias = nn.Parameter(torch.zeros(rows, **to)) if bias else None
         rows = write_heads * (sum(self._address_sizes) + 2 * q)
         self.write_ih = nn.Parameter(torch.empty(rows, input_size, **to))
         self.write_hh = nn.Parameter(torch.empty(rows, hidden_size, **to))
-        self.write_bias = nn.Parameter(torch.zeros(rows, **to))
+        self.write_bias = nn.Parameter(torch.zeros(rows, **to)) if bias else None
         for weight in (self.read_ih, self.read_hh, self.write_ih, self.write_hh):
             uniform_(weight, hidden_size**-0.5, generator)
 
@@ -165,16 +180,20 @@ class NTMCell(Cell[NTMPrepared, NTMState]):
         directions = unit(memory, floor=1e-8)
         w_r = self._address(torch.unflatten(heads, -1, (self.read_heads, -1)), directions, w_r)
         r = read(memory, w_r).flatten(-2)
+        before = h
         h, c = self.controller.step(prepared.controller, r, h, c)
-        heads = prepared.write + F.linear(h, self.write_hh)
-        address, e, a = torch.split(
-            torch.unflatten(heads, -1, (self.write_heads, -1)),
-            [sum(self._address_sizes), self.cell_size, self.cell_size],
-            dim=-1,
-        )
+        address, e, a = self._written(prepared.write, h)
+        if self.write_address == "before":
+            address, _, _ = self._written(prepared.write, before)
         w_w = self._address(address, directions, w_w)
         memory = erase_and_add(memory, w_w, torch.sigmoid(e), a)
         return h, NTMState(h, c, memory, w_r, w_w)
+
+    def _written(self, prepared: Tensor, h: Tensor) -> tuple[Tensor, ...]:
+        """What the write heads make of h: how to address, what to erase and what to add."""
+        heads = torch.unflatten(prepared + F.linear(h, self.write_hh), -1, (self.write_heads, -1))
+        q = self.cell_size
+        return torch.split(heads, [sum(self._address_sizes), q, q], dim=-1)
 
     def _address(self, heads: Tensor, directions: Tensor, last: Tensor) -> Tensor:
         """The weights of heads ``(batch, heads, rows)``, ``(batch, heads, cells)``."""

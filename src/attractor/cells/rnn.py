@@ -91,4 +91,5 @@ class RNNCell(SummedCell[Tensor, Tensor]):
         if self.norm is not None:
             a = self.norm(a)
         h = maps.candidate(torch.relu(a) if self.nonlinearity == "relu" else torch.tanh(a))
+        h = h.to(state.dtype)
         return h, h

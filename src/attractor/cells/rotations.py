@@ -155,21 +155,25 @@ def _turn(a: Tensor, b: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tenso
     return cos * a - sin * b, sin * a + cos * b
 
 
-def modrelu(z: Tensor, b: Tensor, eps: float) -> Tensor:
-    r"""Shift the modulus of real numbers, and keep their sign.
+def modrelu(z: Tensor, b: Tensor | None, eps: float) -> Tensor:
+    r"""Shift the modulus of real numbers, and keep their sign; without b, do nothing.
 
     .. math::
         \mathrm{sign}(z) \, \mathrm{ReLU}(|z| + \epsilon + b)
     """
-    return z.sign() * torch.relu(z.abs() + (b + eps))
+    return z if b is None else z.sign() * torch.relu(z.abs() + (b + eps))
 
 
-def complex_modrelu(z: Tensor, b: Tensor, eps: float) -> Tensor:
+def complex_modrelu(z: Tensor, b: Tensor | None, eps: float) -> Tensor:
     r"""Shift the modulus of complex numbers ``(2, batch, units)``, and keep their phase.
+
+    Without b, do nothing.
 
     .. math::
         \frac{z}{|z| + \epsilon} \, \mathrm{ReLU}(|z| + \epsilon + b)
     """
+    if b is None:
+        return z
     # the tiny term is far below eps; it gives the root a gradient at zero, where states begin
     modulus = (z.square().sum(0) + 1e-24).sqrt() + eps
     return z * (torch.relu(modulus + b) / modulus)

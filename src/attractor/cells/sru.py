@@ -40,7 +40,8 @@ class SRUCell(SummedCell[SRUInput, Tensor]):
         forget_bias: initial :math:`b_F`.
         highway_bias: initial :math:`b_P`; negative to begin with more of the input.
         rescale: multiply :math:`x_t` in the last line by :math:`\sqrt{1 + 2 e^b}`, where b is
-            ``highway_bias``, which keeps the variance from layer to layer.
+            ``highway_bias``, which keeps the variance from layer to layer; where there is a
+            :math:`W_X`, its initial weights take the factor instead.
         t_max: chrono initialisation for dependencies of up to this many steps:
             :math:`b_F = \log U[1, T_{max} - 1]`.
         input_init: fills ``weight_ih``; ``None`` is the paper's U(±sqrt(3 / input_size)).
@@ -87,8 +88,10 @@ class SRUCell(SummedCell[SRUInput, Tensor]):
         check_chrono(bias, t_max)
         to: Placement = {"device": device, "dtype": dtype}
         self.memory_size = hidden_size
-        self.scale = math.sqrt(1 + 2 * math.exp(highway_bias)) if rescale else 1.0
-        rows = (3 if input_size == hidden_size else 4) * hidden_size
+        scale = math.sqrt(1 + 2 * math.exp(highway_bias)) if rescale else 1.0
+        square = input_size == hidden_size
+        self.scale = scale if square else 1.0
+        rows = (3 if square else 4) * hidden_size
         self.weight_ih = nn.Parameter(torch.empty(rows, input_size, **to))
         self.omega = nn.Parameter(torch.empty(2 * hidden_size, **to))
         self.bias = nn.Parameter(torch.zeros(2 * hidden_size, **to)) if bias else None
@@ -96,6 +99,7 @@ class SRUCell(SummedCell[SRUInput, Tensor]):
             uniform_(self.weight_ih, math.sqrt(3 / input_size), generator)
         else:
             weights_(self.weight_ih, input_init, hidden_size, generator)
+        self.weight_ih.detach()[3 * hidden_size :].mul_(scale)
         uniform_(self.omega, hidden_size**-0.5, generator)
         if self.bias is not None:
             f, p = self.bias.detach().chunk(2)

@@ -32,6 +32,7 @@ class StatRUCell(Cell[Tensor, Tensor]):
         recurrent_size: units in :math:`r_t`; by default a quarter of ``hidden_size``.
         alphas: the scale of each average, each in [0, 1): the thesis's by default; the paper's are
             (0, 0.25, 0.5, 0.9, 0.99).
+        bias: learn the biases.
         generator: draws the initial weights; ``None`` means torch's default generator.
 
     Shape:
@@ -64,6 +65,7 @@ class StatRUCell(Cell[Tensor, Tensor]):
         statistics: int | None = None,
         recurrent_size: int | None = None,
         alphas: Sequence[float] = (0.0, 0.5, 0.9, 0.99, 0.999),
+        bias: bool = True,
         generator: Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -85,9 +87,9 @@ class StatRUCell(Cell[Tensor, Tensor]):
         self.weight_r = nn.Parameter(torch.empty(R, averages, **to))
         self.weight_m = nn.Parameter(torch.empty(S, R, **to))
         self.weight_h = nn.Parameter(torch.empty(hidden_size, averages, **to))
-        self.bias = nn.Parameter(torch.zeros(S, **to))
-        self.bias_r = nn.Parameter(torch.zeros(R, **to))
-        self.bias_h = nn.Parameter(torch.zeros(hidden_size, **to))
+        self.bias, self.bias_r, self.bias_h = (
+            nn.Parameter(torch.zeros(rows, **to)) if bias else None for rows in (S, R, hidden_size)
+        )
         # one row per average; an option, not something learned, so not saved
         self.register_buffer("alpha", torch.tensor(self.alphas, **to)[:, None])
         for weight in (self.weight_ih, self.weight_r, self.weight_m, self.weight_h):
@@ -104,5 +106,5 @@ class StatRUCell(Cell[Tensor, Tensor]):
         m_hat = torch.relu(prepared + F.linear(r, self.weight_m))
         old = torch.unflatten(state, -1, (len(self.alphas), self.statistics))
         m = (self.alpha * old + (1 - self.alpha) * m_hat[..., None, :]).flatten(-2)
-        h = torch.relu(F.linear(m, self.weight_h, self.bias_h))
+        h = torch.relu(F.linear(m, self.weight_h, self.bias_h)).to(m.dtype)
         return h, m

@@ -106,6 +106,7 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
         attention_size: hidden units of the network that chooses where to read.
         estimator: ``"gumbel"`` (straight through) or ``"reinforce"``.
         reset_gates: have :math:`\alpha_t` and :math:`\beta_t`; without them both are 1.
+        bias: learn the biases.
         generator: draws the initial weights and the addresses; ``None`` means torch's default
             generator.
 
@@ -146,6 +147,7 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
         attention_size: int = 64,
         estimator: Literal["gumbel", "reinforce"] = "gumbel",
         reset_gates: bool = True,
+        bias: bool = True,
         generator: Generator | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -167,27 +169,30 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
         self.attention_hh = nn.Parameter(torch.empty(d, hidden_size, **to))
         self.attention_mh = nn.Parameter(torch.empty(d, q, **to))
         self.attention_uh = nn.Parameter(torch.empty(d, cells, **to))
-        self.attention_bias = nn.Parameter(torch.zeros(d, **to))
+        self.attention_bias = nn.Parameter(torch.zeros(d, **to)) if bias else None
         self.attention_out = nn.Parameter(torch.empty(1, d, **to))
         self.weight_ih = nn.Parameter(torch.empty(rows, input_size, **to))
         self.weight_hh = nn.Parameter(torch.empty(rows, hidden_size, **to))
         self.weight_rh = nn.Parameter(torch.empty(rows, q, **to))
-        self.bias = nn.Parameter(torch.zeros(rows, **to))
+        self.bias = nn.Parameter(torch.zeros(rows, **to)) if bias else None
         self.content_hh = nn.Parameter(torch.empty(content_size, hidden_size, **to))
-        self.content_bias = nn.Parameter(torch.zeros(content_size, **to))
+        self.content_bias = nn.Parameter(torch.zeros(content_size, **to)) if bias else None
         self.output_hh = nn.Parameter(torch.empty(hidden_size, hidden_size, **to))
         self.output_rh = nn.Parameter(torch.empty(hidden_size, q, **to))
-        self.output_bias = nn.Parameter(torch.zeros(hidden_size, **to))
+        self.output_bias = nn.Parameter(torch.zeros(hidden_size, **to)) if bias else None
         learned = estimator == "gumbel"
         self.inverse_temperature_hh = (
             nn.Parameter(torch.empty(1, hidden_size, **to)) if learned else None
         )
-        self.inverse_temperature_bias = nn.Parameter(torch.zeros(1, **to)) if learned else None
+        self.inverse_temperature_bias = (
+            nn.Parameter(torch.zeros(1, **to)) if learned and bias else None
+        )
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 fan_in = d if name == "attention_out" else hidden_size
                 uniform_(parameter, fan_in**-0.5, generator)
-        self.bias.detach()[hidden_size : 2 * hidden_size].fill_(1.0)
+        if self.bias is not None:
+            self.bias.detach()[hidden_size : 2 * hidden_size].fill_(1.0)
 
     def initial_state(self, batch_size: int) -> TARDISState:
         shapes: list[tuple[int, ...]] = [
@@ -219,6 +224,7 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
         r = torch.cat([w @ self.address, read(state.content, w.unsqueeze(1)).squeeze(1)], -1)
         h, c = self._controller(prepared, r, state)
         y = torch.tanh(F.linear(h, self.output_hh, self.output_bias) + F.linear(r, self.output_rh))
+        y = y.to(state.h.dtype)
 
         filled = state.filled.unsqueeze(-1)
         empty = (torch.arange(self.cells, device=filled.device) == filled).to(w.dtype)

@@ -1,6 +1,5 @@
 """The DecayNet-optimiser: learning rates from a network that decays anew at each step."""
 
-import math
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from attractor.optimisers.view import View
 def rewound(states: Any) -> Any:
     """The states of DecayNet cells with their forget gates open again."""
     return tuple(
-        state._replace(p=torch.full_like(state.p, math.pi / 2)) if hasattr(state, "p") else state
+        state._replace(fall=torch.zeros_like(state.fall)) if hasattr(state, "fall") else state
         for state in states
     )
 

@@ -30,7 +30,7 @@ class Recurrent(nn.Module):
         input_size: features of the input.
         hidden_size: units of each cell.
         num_layers: layers, each reading the outputs of the one below.
-        bias: whether the cells have biases; not every cell can do without, and says so.
+        bias: whether the cells have biases.
         batch_first: input and output are ``(batch, time, features)``.
         dropout: on the outputs of every layer but the last, in training.
         bidirectional: also read from the end; outputs are concatenated.
@@ -241,8 +241,8 @@ class Recurrent(nn.Module):
             )
         per_cell = [leaf if batched else leaf[:, None] for leaf in leaves]
         return [
-            pytree.tree_unflatten([leaf[index] for leaf in per_cell], spec)
-            for index in range(len(default))
+            cell.resume(pytree.tree_unflatten([leaf[index] for leaf in per_cell], spec))
+            for index, cell in enumerate(cells)
         ]
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:

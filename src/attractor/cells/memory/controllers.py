@@ -13,9 +13,12 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement
 from attractor.cells.init import uniform_
-from attractor.errors import unknown
+from attractor.errors import InputError, unknown
 
-ControllerKind = Literal["lstm", "gru", "ff"]
+ControllerKind = Literal["lstm", "gru", "rnn", "ff"]
+
+WriteAddress = Literal["before", "after"]
+"""Whether a head finds where to write before the controller moves, from its old h, or after."""
 
 
 class Controller(nn.Module, ABC):
@@ -23,6 +26,8 @@ class Controller(nn.Module, ABC):
 
     gates: ClassVar[int]
     recurrent: ClassVar[bool] = True
+    forget: ClassVar[int | None] = None
+    """Which gate is a forget gate; its bias starts at 1, all others at 0."""
 
     def __init__(
         self,
@@ -31,6 +36,7 @@ class Controller(nn.Module, ABC):
         read_size: int,
         *,
         generator: Generator | None,
+        bias: bool = True,
         to: Placement,
     ) -> None:
         super().__init__()
@@ -40,10 +46,12 @@ class Controller(nn.Module, ABC):
         self.weight_hh = (
             nn.Parameter(torch.empty(rows, hidden_size, **to)) if self.recurrent else None
         )
-        self.bias = nn.Parameter(torch.zeros(rows, **to))
+        self.bias = nn.Parameter(torch.zeros(rows, **to)) if bias else None
         for weight in (self.weight_ih, self.weight_rh, self.weight_hh):
             if weight is not None:
                 uniform_(weight, hidden_size**-0.5, generator)
+        if self.bias is not None and self.forget is not None:
+            self.bias.detach().chunk(self.gates)[self.forget].fill_(1.0)
 
     def prepare(self, x: Tensor) -> Tensor:
         """The input's part of each pre-activation, for all time steps at once."""
@@ -65,18 +73,7 @@ class LSTMController(Controller):
     """
 
     gates = 4
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        read_size: int,
-        *,
-        generator: Generator | None,
-        to: Placement,
-    ) -> None:
-        super().__init__(input_size, hidden_size, read_size, generator=generator, to=to)
-        self.bias.detach()[hidden_size : 2 * hidden_size].fill_(1.0)
+    forget = 1
 
     def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         assert self.weight_hh is not None
@@ -108,6 +105,21 @@ class GRUController(Controller):
         return (1 - z) * h + z * candidate, c
 
 
+class RNNController(Controller):
+    r"""A plain recurrent network.
+
+    .. math::
+        h_t = \tanh(W_x x_t + W_h h_{t-1} + W_r r_t + b)
+    """
+
+    gates = 1
+
+    def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        assert self.weight_hh is not None
+        sums = prepared + F.linear(r, self.weight_rh) + F.linear(h, self.weight_hh)
+        return torch.tanh(sums).to(h.dtype), c
+
+
 class FeedForwardController(Controller):
     r"""One layer that does not see its own past: all memory is in the memory.
 
@@ -119,15 +131,25 @@ class FeedForwardController(Controller):
     recurrent = False
 
     def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.tanh(prepared + F.linear(r, self.weight_rh)), c
+        return torch.tanh(prepared + F.linear(r, self.weight_rh)).to(h.dtype), c
 
 
 CONTROLLERS: dict[str, type[Controller]] = {
     "lstm": LSTMController,
     "gru": GRUController,
+    "rnn": RNNController,
     "ff": FeedForwardController,
 }
 """The controllers by name."""
+
+
+def check_write_address(owner: type, value: WriteAddress) -> WriteAddress:
+    """Raise unless it is one of the two."""
+    if value not in ("before", "after"):
+        raise InputError(
+            f"{owner.__name__} expects write_address 'before' or 'after', but got {value!r}."
+        )
+    return value
 
 
 def controller_class(kind: str) -> type[Controller]:

@@ -82,6 +82,9 @@ class ZoneoutCell(Cell[Masked, Any]):
     def initial_state(self, batch_size: int) -> Any:
         return self.cell.initial_state(batch_size)
 
+    def resume(self, state: Any) -> Any:
+        return self.cell.resume(state)
+
     def prepare(self, x: Tensor) -> Masked:
         return Masked(self.cell.prepare(x), self._masks(x))
 

@@ -7,7 +7,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attractor.cells.base import Cell, Placement, positive
-from attractor.cells.gated import PLAIN, Map, Maps, SummedCell, WrappedCell, identity, map_sums
+from attractor.cells.gated import (
+    PLAIN,
+    Biases,
+    Map,
+    Maps,
+    SummedCell,
+    WrappedCell,
+    identity,
+    joined,
+    map_sums,
+    missing,
+)
 from attractor.errors import InputError
 
 AnySummed = SummedCell[Any, Any]
@@ -119,8 +130,8 @@ class BatchNormCell(WrappedCell):
         tensor([[5., 5.]])
 
     Departs from the paper: statistics for evaluation are moving averages and not those of the
-    whole training set. Where a cell has no biases, the shift of :math:`W x_t` is learnt instead of
-    zero, since nothing else could move what a gate reads off its mean. A sequence that runs on
+    whole training set. Where a sum has no bias, the shift of its :math:`W x_t` is learnt instead of
+    zero, since nothing else could move it off its mean. A sequence that runs on
     alone in a packed batch uses the kept statistics. Sequences of one batch that are at different
     steps, because their states come from different places, are normalised together in training,
     and each step's averages move in proportion to the sequences that are at it.
@@ -138,13 +149,13 @@ class BatchNormCell(WrappedCell):
         self.cell: AnySummed
         to, parts = _placement(cell), cell.parts()
 
-        def norm(size: int, bias: bool) -> StepNorm | None:
-            return StepNorm(size, max_steps, momentum, bias=bias, to=to) if size else None
+        def norm(size: int, shifts: int) -> StepNorm | None:
+            return StepNorm(size, max_steps, momentum, shifts=shifts, to=to) if size else None
 
-        self.norm_x = norm(sum(parts.x), bias=not cell.biased())
-        self.norm_h = StepNorm(sum(parts.h), max_steps, momentum, bias=False, to=to)
-        self.norm_c = norm(cell.memory_size, bias=True)
-        self.norm_inner = norm(sum(parts.inner), bias=True)
+        self.norm_x = norm(sum(parts.x), shifts=missing(cell.biases()))
+        self.norm_h = StepNorm(sum(parts.h), max_steps, momentum, shifts=0, to=to)
+        self.norm_c = norm(cell.memory_size, shifts=cell.memory_size)
+        self.norm_inner = norm(sum(parts.inner), shifts=sum(parts.inner))
 
     def initial_state(self, batch_size: int) -> BatchNormState:
         weight = next(self.cell.parameters())
@@ -152,6 +163,9 @@ class BatchNormCell(WrappedCell):
         exact = torch.promote_types(weight.dtype, torch.float32)
         steps = torch.zeros(batch_size, dtype=exact, device=weight.device)
         return BatchNormState(self.cell.initial_state(batch_size), steps)
+
+    def resume(self, state: BatchNormState) -> BatchNormState:
+        return state._replace(cell=self.cell.resume(state.cell))
 
     def prepare(self, x: Tensor) -> Any:
         return self.cell.arrange(self._sums(x), x, None)
@@ -181,18 +195,15 @@ class BatchNormCell(WrappedCell):
     def activate(
         self, prepared: Any, recurrent: Tensor, state: BatchNormState, maps: Maps = PLAIN
     ) -> tuple[Tensor, BatchNormState]:
-        steps, shift, read = state.steps, self.cell.shift(), maps.memory
+        steps, read = state.steps, maps.memory
 
-        def at_step(norm: nn.Module | None) -> Map:
-            return identity if norm is None else lambda z: norm(z, steps)
+        def at_step(norm: nn.Module | None, *biases: Biases) -> Map:
+            return identity if norm is None else lambda z: norm(z, steps, *biases)
 
-        norm_x, norm_c = at_step(self.norm_x), at_step(self.norm_c)
+        norm_x, norm_c = at_step(self.norm_x, self.cell.biases()), at_step(self.norm_c)
         inside = maps._replace(memory=lambda c: read(norm_c(c)), inner=at_step(self.norm_inner))
         output, inner = self.cell.activate(
-            map_sums(lambda s: norm_x(s) if shift is None else norm_x(s) + shift, prepared),
-            recurrent,
-            state.cell,
-            inside,
+            map_sums(norm_x, prepared), recurrent, state.cell, inside
         )
         return output, BatchNormState(inner, steps + 1)
 
@@ -230,17 +241,20 @@ class StepNorm(nn.Module):
     var: Tensor
 
     def __init__(
-        self, size: int, max_steps: int, momentum: float, *, bias: bool, to: Placement
+        self, size: int, max_steps: int, momentum: float, *, shifts: int, to: Placement
     ) -> None:
         super().__init__()
         self.momentum = momentum
         self.weight = nn.Parameter(torch.full((size,), 0.1, **to))
-        self.bias = nn.Parameter(torch.zeros(size, **to)) if bias else None
+        self.bias = nn.Parameter(torch.zeros(shifts, **to)) if shifts else None
         self.register_buffer("mean", torch.zeros(max_steps, size, **to))
         self.register_buffer("var", torch.ones(max_steps, size, **to))
 
-    def forward(self, z: Tensor, steps: Tensor) -> Tensor:
-        """Normalise z ``(batch, size)``, whose rows have gone `steps` ``(batch,)`` steps."""
+    def forward(self, z: Tensor, steps: Tensor, biases: Biases | None = None) -> Tensor:
+        """Normalise z ``(batch, size)``, whose rows have gone `steps` ``(batch,)`` steps.
+
+        What has no bias among `biases` is shifted by a learnt one; without `biases`, all is.
+        """
         z = z.to(self.mean.dtype)
         if self.training and z.shape[0] > 1:
             var, mean = torch.var_mean(z, dim=0, correction=0)
@@ -249,7 +263,8 @@ class StepNorm(nn.Module):
             row = steps.long().clamp(max=self.mean.shape[0] - 1)
             mean, var = self.mean[row], self.var[row]
         z = (z - mean) * torch.rsqrt(var + 1e-5) * self.weight
-        return z if self.bias is None else z + self.bias
+        shift = self.bias if biases is None else joined(biases, self.bias)
+        return z if shift is None else z + shift
 
     @torch.no_grad()
     def _keep(self, mean: Tensor, var: Tensor, steps: Tensor) -> None:
