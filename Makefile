@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet
 
-.PHONY: demo test slow lint format docs clean
+.PHONY: demo test slow mutants lint format docs clean
 
 demo: .venv/.installed
 	@$(BIN)/attractor run demo --out runs
@@ -27,8 +27,11 @@ format: .venv/.installed-dev
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: .venv/.installed-docs
-	@$(BIN)/zensical build --clean
+mutants: .venv/.installed-dev
+	@$(BIN)/python tests/mutation/run.py
+
+docs: .venv/.installed-dev
+	@$(BIN)/zensical build --clean --strict
 
 clean:
 	rm -rf .venv site runs
@@ -41,9 +44,5 @@ clean:
 
 .venv/.installed-dev: .venv/.installed
 	@echo "installing the test tools (once)"
-	@$(PIP) install -e ".[dev]"
-	@touch $@
-
-.venv/.installed-docs: .venv/.installed
-	@$(PIP) install -e ".[docs]"
+	@$(PIP) install -e ".[dev,docs]"
 	@touch $@
