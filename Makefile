@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet
 
-.PHONY: demo test slow lint format stubs docs clean
+.PHONY: demo test slow mutants lint format stubs docs clean
 
 demo: .venv/.installed
 	@$(BIN)/attractor run demo --out runs
@@ -30,8 +30,11 @@ format: .venv/.installed-dev
 stubs: .venv/.installed-dev
 	@PYTHONPATH=tests $(BIN)/python -m contracts.stubs
 
-docs: .venv/.installed-docs
-	@$(BIN)/zensical build --clean
+mutants: .venv/.installed-dev
+	@$(BIN)/python tests/mutation/run.py
+
+docs: .venv/.installed-dev
+	@$(BIN)/zensical build --clean --strict
 
 clean:
 	rm -rf .venv site runs
@@ -44,9 +47,5 @@ clean:
 
 .venv/.installed-dev: .venv/.installed
 	@echo "installing the test tools (once)"
-	@$(PIP) install -e ".[dev]"
-	@touch $@
-
-.venv/.installed-docs: .venv/.installed
-	@$(PIP) install -e ".[docs]"
+	@$(PIP) install -e ".[dev,docs]"
 	@touch $@

@@ -2,6 +2,9 @@
 
 import logging
 import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -41,3 +44,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     ]
     for test, value in sorted(found):
         terminalreporter.line(f"{value:.1e}  {test}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One chromium for all tests of a module."""
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("no chromium on the PATH to open pages with")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=path, args=flags)
+        yield chromium
+        chromium.close()

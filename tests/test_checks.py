@@ -2,8 +2,8 @@
 
 import pytest
 
-from attractor.errors import InputError
 from attractor.checks import flag, one_of, whole
+from attractor.errors import InputError
 
 
 def test_a_number_below_the_least_is_named() -> None:

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from attractor.experiments.engine import Ended
 from rich.progress import TimeRemainingColumn
 
 from attractor.cli.progress import Watch
 from attractor.experiments.config import RunConfig
-from attractor.experiments.engine import Ended
 from attractor.experiments.table import load
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from attractor.experiments.engine import Ended
 
 from attractor.cli.main import app
 from attractor.cli.progress import Watch
 from attractor.cli.tables import results_table, table
 from attractor.cli.text import Formatter, visible, warn
 from attractor.errors import InputError
-from attractor.experiments.engine import Ended
 from attractor.experiments.results import summary
 from attractor.experiments.saved import load_runs
 from attractor.files import check_target

@@ -12,8 +12,7 @@ from attractor.continual import EWC, Learner
 from attractor.continual.fisher import Anchor, merged, relabelled
 from attractor.continual.flat import Flat
 from attractor.models import MLP, SequenceTagger
-from attractor.tasks import IGNORE
-from attractor.tasks import ArrayTask, Data
+from attractor.tasks import IGNORE, ArrayTask, Data
 from attractor.tasks.streams import Stream
 from continual.helpers import batch, digits, mlp, seeded
 

@@ -33,7 +33,14 @@ from attractor.continual import (
 from attractor.continual.identity import identity
 from attractor.models import HCN, MLP, MultiHead, ResNet, SequenceClassifier, SequenceTagger
 from attractor.tasks import ArrayTask, Data
-from attractor.tasks.streams import Stream, own_heads, permuted_sequences, split_classes, split_images, with_features
+from attractor.tasks.streams import (
+    Stream,
+    own_heads,
+    permuted_sequences,
+    split_classes,
+    split_images,
+    with_features,
+)
 from continual.helpers import digits, mlp, parameters, seeded
 
 
@@ -311,9 +318,9 @@ class Widened(Strategy):
     """Another model from the second task on."""
 
     def start_task(
-        self, model: nn.Module, task: Experience, optimiser: Optimizer, updates: int
+        self, model: nn.Module, task: ArrayTask, optimiser: Optimizer, updates: int
     ) -> nn.Module | None:
-        return mlp(16, 16) if task.task == 1 else None
+        return mlp(16, 16) if task.place == 1 else None
 
 
 @pytest.mark.parametrize("strategy", [Widened(), combine(Stable(), Widened())])

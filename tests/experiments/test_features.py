@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from attractor.experiments.continual_config import ContinualRun, StreamConfig
+from attractor.experiments.features import Source, kept_features, key
 
 from attractor.errors import InputError, RunError
 from attractor.experiments import features
 from attractor.experiments.config import RunConfig
-from attractor.experiments.continual_config import ContinualRun, StreamConfig
-from attractor.experiments.features import Source, kept_features, key
 from attractor.experiments.table import load
 from attractor.experiments.train import run_folder, train
 from attractor.models import ResNet

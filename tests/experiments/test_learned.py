@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import torch
-
-from attractor.errors import InputError
 from attractor.experiments.learned import build
 from attractor.experiments.learned_config import LearnedRun
+
+from attractor.errors import InputError
 from attractor.experiments.table import load
 from attractor.experiments.train import run_folder, train
 from attractor.runs.drive import Context

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attractor.experiments.continual_config import ContinualRun
 
 from attractor.errors import InputError, RunError
 from attractor.experiments import lifelong
 from attractor.experiments.config import RunConfig
-from attractor.experiments.continual_config import ContinualRun
 from attractor.experiments.table import load
 from attractor.experiments.train import run_folder, train
 from attractor.runs.drive import Context

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from attractor.experiments.folder import run_folder
 
 from attractor.errors import InputError
-from attractor.experiments.folder import run_folder
 from attractor.experiments.table import load
 from attractor.experiments.train import train
 from experiments.helpers import TINY, called

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from attractor.experiments.learned_config import LearnedRun
 
 from attractor.errors import InputError
 from attractor.experiments.comparison import compare_on, rows
-from attractor.experiments.learned_config import LearnedRun
 from attractor.experiments.rules import named, read_card, train_rule
 from attractor.meta import MetaTrainer, Progress
 from attractor.optimisers import Rule, load_rule, shipped

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from attractor.experiments.build import build_device, build_parts
+from attractor.experiments.sequence import gradient_norm
 from filelock import FileLock
 
 from attractor.errors import InputError, RunError
-from attractor.experiments.build import build_device, build_parts
-from attractor.experiments.sequence import gradient_norm
 from attractor.experiments.train import run_folder, train
 from attractor.runs import checkpoint, folder
 from attractor.runs.folder import BusyError

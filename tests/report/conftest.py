@@ -1,9 +1,8 @@
-"""Synthetic run folders, and a browser to look at their report."""
+"""Synthetic run folders."""
 
 import json
 import math
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -83,17 +82,3 @@ def runs_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
             status = {("NRU", 1): "failed", ("NRU", 2): "unfinished"}.get((label, seed), "done")
             write_run(root, label, seed, status=status)
     return root
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """One chromium for all tests of a module."""
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("no chromium on the PATH to open the report with")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=path, args=flags)
-        yield chromium
-        chromium.close()

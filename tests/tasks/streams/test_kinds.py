@@ -15,7 +15,25 @@ from attractor.tasks import ArrayTask, Data
 from attractor.tasks.data import data_root, verify
 from attractor.tasks.data.series import read_series
 from attractor.tasks.images import Images
-from attractor.tasks.streams import ICARL_ORDER, STREAMS, Stream, in_groups, incremental_images, inject_noise, language, own_heads, permuted, permuted_images, rotated, rotated_images, series_sets, split_classes, split_images, split_series, with_features
+from attractor.tasks.streams import (
+    ICARL_ORDER,
+    STREAMS,
+    Stream,
+    in_groups,
+    incremental_images,
+    inject_noise,
+    language,
+    own_heads,
+    permuted,
+    permuted_images,
+    rotated,
+    rotated_images,
+    series_sets,
+    split_classes,
+    split_images,
+    split_series,
+    with_features,
+)
 from attractor.tasks.streams.incremental import SETTINGS
 from attractor.tasks.streams.table import task_count
 
