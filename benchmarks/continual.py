@@ -87,7 +87,7 @@ def attractor(strategy: Strategy | None, tasks: Stream, seed: int) -> Run:
     clock = Clock()
     while not learner.done:
         task = learner.task
-        learner.step()
+        learner.advance()
         clock.tick(task)
     return Run(clock.speeds(), mean_accuracy(learner.model, tasks))
 

@@ -36,7 +36,7 @@ def test_combined_strategies_do_what_each_does() -> None:
     for name, strategy in {"er": er, "both": combine(er, ewc, Stable(0.5))}.items():
         learner = Learner(mlp(), digits(), strategy, optimiser=partial(SGD, lr=0.02), iterations=20)
         while not learner.done:
-            learner.step()
+            learner.advance()
         ends[name] = learner
     assert ends["both"].optimiser.param_groups[0]["lr"] == pytest.approx(0.005)
     assert len(ewc.anchors) == 1
@@ -50,10 +50,10 @@ def test_a_combined_learner_goes_on_bit_by_bit() -> None:
 
     one, other = learner(), learner()
     for _ in range(13):
-        one.step()
+        one.advance()
     other.load_state_dict(one.state_dict())
     while not one.done:
-        assert torch.equal(one.step(), other.step())
+        assert one.advance() == other.advance()
 
 
 def test_two_strategies_cannot_both_make_the_step() -> None:
@@ -64,7 +64,7 @@ def test_two_strategies_cannot_both_make_the_step() -> None:
 def learnt(*strategies: Strategy, iterations: int = 10) -> Learner:
     learner = Learner(mlp(), told, combine(*strategies), batch_size=4, iterations=iterations)
     while not learner.done:
-        learner.step()
+        learner.advance()
     return learner
 
 

@@ -99,7 +99,7 @@ def test_merged_or_not_makes_no_difference_to_learning() -> None:
         model = mlp()
         learner = Learner(model, digits(), EWC(3.0, samples=50, merge=merge), iterations=30)
         while not learner.done:
-            learner.step()
+            learner.advance()
         ends.append(Flat(model).values())
         assert len(learner.strategy.anchors) == (1 if merge else 3)  # type: ignore[attr-defined]
     torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-5)
@@ -122,10 +122,10 @@ def test_a_stronger_penalty_moves_less() -> None:
         model = mlp()
         learner = Learner(model, digits(2), EWC(strength, samples=200), iterations=60)
         while learner.task == 0:
-            learner.step()
+            learner.advance()
         before = Flat(model).values()
         while not learner.done:
-            learner.step()
+            learner.advance()
         moves.append(float((Flat(model).values() - before).norm()))
     assert moves[0] > moves[1] > moves[2]
 

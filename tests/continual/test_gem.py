@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from attractor import InputError
-from attractor.continual import GEM, cross_entropy
+from attractor.continual import GEM
 from attractor.continual.rows import Rows
 from attractor.continual.strategies.gem import RIDGE, multipliers, project
+from attractor.tasks import cross_entropy
 from continual.helpers import batch, digits, mlp, seeded
 
 Floats = NDArray[np.float64]

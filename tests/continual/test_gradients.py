@@ -7,11 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attractor.continual import GroupGradients, cross_entropy
+from attractor.continual import GroupGradients
 from attractor.continual.flat import Flat
 from attractor.continual.rows import Rows
 from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier
-from attractor.tasks import Batch
+from attractor.tasks import Batch, cross_entropy
 
 NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "mlp": lambda: MLP([6, 5, 4, 3]),

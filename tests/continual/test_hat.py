@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam
 
 from attractor import InputError
-from attractor.continual import HAT, Learner, Masked, Wire, cross_entropy
+from attractor.continual import HAT, Learner, Masked, Wire
 from attractor.continual.strategies.masks import wiring
 from attractor.models import HCN, MLP, MultiHead, ResMLP
+from attractor.tasks import cross_entropy
 from continual.helpers import batch, digits, mlp, seeded
 
 told = replace(digits(), identity=True)
@@ -82,7 +83,7 @@ def test_a_protected_head_keeps_the_first_task_exactly() -> None:
     strategy = HAT(0.05, protect_head=True)
     learner = Learner(model, told, strategy, optimiser=lambda p: SGD(p, lr=0.05), iterations=100)
     while learner.task == 0:
-        learner.step()
+        learner.advance()
     with torch.no_grad():  # masks that are quite hard
         for e in strategy.model.embedding(0):
             e.copy_(6 * e.sign())
@@ -94,7 +95,7 @@ def test_a_protected_head_keeps_the_first_task_exactly() -> None:
     before = learner.model(x.x, x.task)
     learner.model.train()
     while not learner.done:
-        learner.step()
+        learner.advance()
     learner.model.eval()
     with torch.no_grad():
         layer.bias.copy_(bias)  # which all tasks share
@@ -106,7 +107,7 @@ def test_sharpness_grows_within_each_epoch() -> None:
     learner = Learner(mlp(), told, strategy, iterations=11, batch_size=8)
     found = []
     for _ in range(11):
-        learner.step()
+        learner.advance()
         found.append(strategy.model.s)
     assert found[0] == pytest.approx(0.01)
     assert found[10] == pytest.approx(100)
@@ -159,7 +160,7 @@ def test_embeddings_stay_within_reach() -> None:
     strategy = HAT()
     learner = Learner(mlp(), told, strategy, optimiser=lambda p: SGD(p, lr=50.0), iterations=5)
     for _ in range(5):
-        learner.step()
+        learner.advance()
     assert max(float(e.detach().abs().max()) for e in strategy.model.embedding(0)) <= 6
 
 
@@ -169,10 +170,10 @@ def test_only_the_present_tasks_masks_are_learnt() -> None:
         mlp(), told, strategy, optimiser=lambda p: SGD(p, lr=0.1, momentum=0.9), iterations=5
     )
     while learner.task < 1:
-        learner.step()
+        learner.advance()
     before = [e.detach().clone() for e in strategy.model.embedding(0)]
     while not learner.done:
-        learner.step()
+        learner.advance()
     assert all(torch.equal(a, b) for a, b in zip(strategy.model.embedding(0), before, strict=True))
 
 
@@ -197,7 +198,7 @@ def test_a_network_of_ones_own_can_say_how_it_is_wired() -> None:
     body = nn.Sequential(nn.Linear(64, 6), nn.ReLU(), nn.Linear(6, 10))
     strategy = HAT(wires=[Wire("0", None, (0,)), Wire("2", 0, ())])
     learner = Learner(body, told, strategy, iterations=3)
-    learner.step()
+    learner.advance()
     assert [len(e) for e in strategy.model.embedding(0)] == [6]
 
 
@@ -213,14 +214,14 @@ def test_used_weights_stay_whatever_the_optimiser_remembers(optimiser: Any) -> N
     strategy = HAT(protect_head=True)
     learner = Learner(mlp(), told, strategy, optimiser=optimiser, iterations=10)
     while learner.task == 0:
-        learner.step()
+        learner.advance()
     strategy.used = [torch.ones_like(used) for used in strategy.used]
     before = [layer.weight.detach().clone() for layer in linear(learner.model)]
-    learner.step()
+    learner.advance()
     for layer, weight in zip(linear(learner.model), before, strict=True):
         assert torch.equal(layer.weight, weight)
     strategy.used = [torch.zeros_like(used) for used in strategy.used]
-    learner.step()
+    learner.advance()
     assert not torch.equal(next(linear(learner.model)).weight, before[0])
 
 

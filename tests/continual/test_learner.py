@@ -26,8 +26,6 @@ from attractor.continual import (
     Wire,
     accuracy,
     combine,
-    join,
-    split,
     train,
 )
 from attractor.continual.identity import identity
@@ -58,7 +56,7 @@ def test_rows_are_of_the_ends_of_tasks() -> None:
     for task in range(3):
         assert learner.result().matrix[task + 1 :].isnan().all()
         for _ in range(20):
-            learner.step()
+            learner.advance()
         assert learner.result().matrix[task + 1].tolist() == [accuracy(model, t) for t in stream]
     assert learner.done
 
@@ -91,14 +89,14 @@ def test_the_learning_curve() -> None:
 def test_the_optimiser_lives_through_all_tasks() -> None:
     learner = Learner(mlp(), digits(2), optimiser=partial(Adam, lr=1e-3), iterations=5)
     while not learner.done:
-        learner.step()
+        learner.advance()
     assert all(int(state["step"]) == 10 for state in learner.optimiser.state.values())
 
 
 def test_stable_does_not_raise_a_rate_that_is_lower_still() -> None:
     learner = Learner(mlp(), digits(), Stable(), optimiser=partial(SGD, lr=1e-5), iterations=2)
     while not learner.done:
-        learner.step()
+        learner.advance()
         assert learner.optimiser.param_groups[0]["lr"] == 1e-5
 
 
@@ -107,7 +105,7 @@ def test_stable_decays_the_rate_and_stops_at_the_least() -> None:
     rates = []
     learner.iterations = 2
     while not learner.done:
-        learner.step()
+        learner.advance()
         rates.append(learner.optimiser.param_groups[0]["lr"])
     assert rates == pytest.approx([0.1, 0.1, 0.05, 0.05, 0.03, 0.03])
     with pytest.raises(InputError, match="gamma above 0 and at most 1, but got 1.5"):
@@ -120,10 +118,10 @@ def test_freeze_leaves_all_but_the_first_layer(momentum: float) -> None:
     slow = partial(SGD, lr=0.01, momentum=momentum)
     learner = Learner(model, digits(2), Freeze(), optimiser=slow, iterations=10)
     while learner.task == 0:
-        learner.step()
+        learner.advance()
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     while not learner.done:
-        learner.step()
+        learner.advance()
     changed = {n for n, p in model.named_parameters() if not torch.equal(p, before[n])}
     assert changed == {"first.weight", "first.bias"}
 
@@ -133,10 +131,10 @@ def test_freeze_goes_with_the_others(other: type) -> None:
     model = HCN([64, 8, 8, 10], generator=seeded())
     learner = Learner(model, digits(), combine(other(), Freeze()), iterations=8)
     while learner.task == 0:
-        learner.step()
+        learner.advance()
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     while not learner.done:
-        learner.step()
+        learner.advance()
     changed = {n for n, p in model.named_parameters() if not torch.equal(p, before[n])}
     assert changed == {"first.weight", "first.bias"}
 
@@ -176,9 +174,9 @@ def test_a_network_that_needs_the_task_needs_a_stream_that_tells_it() -> None:
 
 def test_the_state_of_another_stream_is_refused_and_nothing_is_lost() -> None:
     other = Learner(mlp(), digits(2), iterations=5)
-    other.step()
+    other.advance()
     learner = Learner(mlp(), digits(3), iterations=5)
-    learner.step()
+    learner.advance()
     before = parameters(learner.model)
     with pytest.raises(InputError, match="with the stream permuted digits.*but it is of one with"):
         learner.load_state_dict(other.state_dict())
@@ -209,14 +207,14 @@ def test_the_state_of_another_learner_is_refused_and_nothing_is_lost(
 
     one = made()
     for _ in range(7):
-        one.step()
+        one.advance()
     other = made(**options)
     before = parameters(other.model)
     with pytest.raises(InputError, match=what):
         other.load_state_dict(one.state_dict())
     assert torch.equal(parameters(other.model), before)
     assert other.task == other.update == 0
-    other.step()
+    other.advance()
 
 
 def test_dropout_goes_on_bit_by_bit_whatever_else_draws() -> None:
@@ -227,11 +225,11 @@ def test_dropout_goes_on_bit_by_bit_whatever_else_draws() -> None:
     one, other = learner(), learner()
     here = torch.get_rng_state()
     for _ in range(3):
-        one.step()
+        one.advance()
     assert torch.equal(torch.get_rng_state(), here)
     other.load_state_dict(one.state_dict())
     while not one.done:
-        assert torch.equal(one.step(), other.step())
+        assert one.advance() == other.advance()
         torch.rand(1)
 
 
@@ -306,10 +304,10 @@ def test_a_scheduler_is_no_optimiser() -> None:
 def test_a_step_after_the_end_is_refused() -> None:
     learner = Learner(mlp(), digits(2), iterations=1)
     while not learner.done:
-        learner.step()
+        learner.advance()
     state = torch.get_rng_state()
     with pytest.raises(InputError, match="all 2 of 'permuted digits.*' are learnt. Ask"):
-        learner.step()
+        learner.advance()
     assert torch.equal(torch.get_rng_state(), state)
     assert learner.done
 
@@ -328,9 +326,9 @@ def test_a_strategy_may_go_on_with_another_model(strategy: Strategy) -> None:
     first = mlp()
     learner = Learner(first, digits(2), strategy, iterations=3, optimiser=partial(SGD, lr=0.1))
     while learner.task == 0:
-        learner.step()
+        learner.advance()
     assert learner.model is first
-    learner.step()
+    learner.advance()
     assert parameters(learner.model).shape == parameters(mlp(16, 16)).shape
     assert not torch.equal(parameters(learner.model), parameters(mlp(16, 16)))  # it learns
     assert learner.result().model is learner.model
@@ -354,9 +352,9 @@ def test_a_strategy_is_known_by_its_key_and_settings() -> None:
     assert identity(Mine()) == mine
     assert json.loads(json.dumps(identity(Mine()))) == mine
     one, other = (Learner(mlp(), digits(2), Mine(), iterations=3) for _ in range(2))
-    one.step()
-    other.load_state_dict(join(*split(one.state_dict())))
-    assert torch.equal(one.step(), other.step())
+    one.advance()
+    other.load_state_dict(unpack(*pack(one.state_dict())))
+    assert one.advance() == other.advance()
     with pytest.raises(
         InputError, match=r"schedule='builtins:abs', sizes=\[1, 2\]\), but it is of"
     ):

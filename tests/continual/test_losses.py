@@ -24,13 +24,12 @@ from attractor.continual import (
     OnlineEWC,
     Strategy,
     combine,
-    cross_entropy,
     train,
 )
 from attractor.continual.flat import Flat
 from attractor.continual.weighting import Balanced, heeds_weights
 from attractor.models import MLP
-from attractor.tasks import Batch, joined
+from attractor.tasks import Batch, cross_entropy, joined
 from continual.helpers import batch, digits, mlp, parameters, seeded
 
 
@@ -51,7 +50,7 @@ def averaging(model: nn.Module, some: Batch) -> Tensor:
     if some.weight is None:
         return cross_entropy(model, some)
     share = some.weight / some.weight.sum()
-    return cross_entropy(model, Batch(some.x, some.y, some.task, weight=share))
+    return cross_entropy(model, Batch(some.x, some.y, task=some.task, weight=share))
 
 
 def half(model: nn.Module, some: Batch) -> Tensor:
@@ -88,7 +87,7 @@ def test_rows_are_right_from_the_first_group_on(loss: Loss, sizes: list[int]) ->
     gradients = GroupGradients(model)
     for count in range(1, len(sizes) + 1):  # one group first, as in the second task
         some = batch(digits()[0], sum(sizes[:count]))
-        some = Batch(some.x.double(), some.y, some.task)
+        some = Batch(some.x.double(), some.y, task=some.task)
         found = gradients.of_groups(some, sizes[:count], loss).matrix()
         start = 0
         for row, size in zip(found, sizes, strict=False):
@@ -131,7 +130,7 @@ def test_to_try_a_loss_leaves_no_trace() -> None:
 @pytest.mark.parametrize("keep", [["layers.0.bias"], ["layers.1.weight"], ["layers.2"]])
 def test_gradients_follow_what_is_trained(keep: list[str]) -> None:
     model, some = mlp().double(), batch(digits()[0], 9)
-    some = Batch(some.x.double(), some.y, some.task)
+    some = Batch(some.x.double(), some.y, task=some.task)
     gradients = GroupGradients(model)
     for _ in range(2):
         for frozen in (False, True):
@@ -154,10 +153,10 @@ def test_gem_goes_on_when_but_a_bias_is_trained() -> None:
     model = mlp()
     learner = Learner(model, digits(), strategy, iterations=10, optimiser=partial(SGD, lr=0.1))
     while learner.task < 2:
-        learner.step()
+        learner.advance()
     before = parameters(model)
     while not learner.done:
-        learner.step()
+        learner.advance()
     gem = strategy.strategies[0]  # type: ignore[attr-defined]
     old = gem.episodes.all_of([0, 1])
     found = gem.gradients.of_groups(old, [20, 20], cross_entropy).matrix()
@@ -213,10 +212,10 @@ def test_stochastic_depth_is_learnt_and_goes_on_bit_by_bit(make: Callable[[], St
 
     one, other = learner(), learner()
     for _ in range(20):
-        one.step()
+        one.advance()
     other.load_state_dict(one.state_dict())
     while not one.done:
-        assert torch.equal(one.step(), other.step())
+        assert one.advance() == other.advance()
     assert torch.equal(parameters(one.model), parameters(other.model))
     assert torch.isfinite(parameters(one.model)).all()
 

@@ -56,7 +56,7 @@ class Reference:
         everything = Batch(
             torch.cat([new.x, *(s.x for s in old)]),
             torch.cat([new.y, *(s.y for s in old)]),
-            new.task,
+            task=new.task,
         )
         self.adam.zero_grad()
         self.loss(after, everything).backward()  # type: ignore[no-untyped-call]
@@ -83,7 +83,7 @@ def test_learning_follows_the_equations(past: float | None) -> None:
         strategy.start_task(model, task, optimiser, 6)
         for seed in range(6):
             some = batch(task, 10, seed)
-            some = Batch(some.x.double(), some.y, some.task)
+            some = Batch(some.x.double(), some.y, task=some.task)
             optimiser.zero_grad()
             strategy.loss(model, some).backward()  # type: ignore[no-untyped-call]
             strategy.observe(some)
@@ -108,7 +108,7 @@ def test_rates_stay_between_zero_and_kappa_and_are_frozen_with_their_task() -> N
     kept: list[Tensor] = []
     while not learner.done:
         task = learner.task
-        learner.step()
+        learner.advance()
         assert float(strategy.rates.min()) >= 0
         assert float(strategy.rates.max()) <= 0.015 + 1e-9
         if learner.task > task:
@@ -122,7 +122,7 @@ def test_rates_that_are_not_learnt_stay_as_they_begin() -> None:
     strategy = MetaSGDCL(initial=0.02, meta_lr=0.0)
     learner = Learner(mlp(), digits(2), strategy, iterations=20)
     while not learner.done:
-        learner.step()
+        learner.advance()
     assert (strategy.rates == 0.02).all()
 
 
@@ -138,7 +138,7 @@ def test_fixed_rates_on_the_first_task_are_plain_gradient_descent() -> None:
             iterations=20,
         )
         for _ in range(20):
-            learner.step()
+            learner.advance()
         ends.append(Flat(model).values())
     torch.testing.assert_close(*ends)
 
@@ -148,7 +148,7 @@ def test_rates_can_be_looked_at_by_name() -> None:
     model = HCN([64, 8, 8, 10], generator=seeded())
     learner = Learner(model, digits(2), strategy, iterations=10)
     while not learner.done:
-        learner.step()
+        learner.advance()
     named = strategy.gradients.flat.named(strategy.rates[0], model)
     assert named["gates.0.weight"].shape == (8, 64)
 

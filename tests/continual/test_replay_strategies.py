@@ -5,11 +5,11 @@ import torch
 import torch.nn.functional as F
 
 from attractor import InputError
-from attractor.continual import AGEM, ER, Joint, Learner, cross_entropy
+from attractor.continual import AGEM, ER, Joint, Learner
 from attractor.continual.flat import Flat
 from attractor.continual.replay.episodes import Kind
 from attractor.continual.strategies.agem import project
-from attractor.tasks import Batch
+from attractor.tasks import Batch, cross_entropy
 from attractor.tasks.streams import own_heads
 from continual.helpers import batch, digits, mlp, parameters, seeded
 
@@ -223,7 +223,7 @@ def test_joint_averages_each_task_on_its_own_or_all_together(balanced: bool) -> 
         return cross_entropy(model, samples)
 
     loss = strategy.loss(model, batch(stream[2]), note)
-    plain = Batch(shown[-1].x, shown[-1].y, shown[-1].task)
+    plain = Batch(shown[-1].x, shown[-1].y, task=shown[-1].task)
     new, *old = (cross_entropy(model, plain[10 * i : 10 * i + 10]) for i in range(3))
     expected = new + sum(old) / 2 if balanced else (new + sum(old)) / 3
     torch.testing.assert_close(loss, expected)

@@ -12,7 +12,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from attractor import InputError, citation
-from attractor.continual import STRATEGIES, Learner, Strategy, join, split, train
+from attractor.continual import STRATEGIES, Learner, Strategy, train
 from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier, SequenceTagger
 from attractor.tasks import ArrayTask, Data, Shuffled
 from attractor.tasks.streams import (
@@ -150,7 +150,7 @@ def test_the_first_task_is_learnt_as_by_naive(name: str) -> None:
     for kind in ("naive", name):
         learner = Learner(mlp(), digits(2), made(kind), iterations=20, seed=3)
         for _ in range(19):
-            learner.step()
+            learner.advance()
         models.append(parameters(learner.model))
     if name in OWN_RATES:
         assert not torch.equal(*models)
@@ -200,7 +200,7 @@ def test_the_hooks_in_ones_own_loop_do_the_same(name: str) -> None:
 
 
 def flattened(state: dict[str, Any]) -> dict[str, Any]:
-    tensors, rest = split(state)
+    tensors, rest = pack(state)
     return {path: t.tolist() for path, t in tensors.items()} | {"rest": rest}
 
 
@@ -238,9 +238,9 @@ def test_to_ask_for_the_loss_changes_nothing(name: str) -> None:
 
 def through_a_file(state: dict[str, Any]) -> Any:
     """What safetensors and JSON make of a state."""
-    tensors, rest = split(state)
+    tensors, rest = pack(state)
     stored = save({name: t.contiguous() for name, t in tensors.items()})
-    return join(load(stored), json.loads(json.dumps(rest)))
+    return unpack(load(stored), json.loads(json.dumps(rest)))
 
 
 @strategies
@@ -259,17 +259,17 @@ def test_a_learner_goes_on_bit_by_bit(name: str, after: int) -> None:
 
     one = learner(0)
     for _ in range(after):
-        one.step()
+        one.advance()
     state = through_a_file(one.state_dict())
     losses = []
     while not one.done:
-        losses.append(one.step())
+        losses.append(one.advance())
     other = learner(1)
     for _ in range(3):
-        other.step()
+        other.advance()
     other.load_state_dict(state)
     for loss in losses:
-        assert torch.equal(other.step(), loss)
+        assert other.advance() == loss
     assert other.done
     assert torch.equal(parameters(other.model), parameters(one.model))
     assert torch.equal(other.result().matrix, one.result().matrix)
@@ -280,12 +280,12 @@ def test_a_learner_goes_on_bit_by_bit(name: str, after: int) -> None:
 def test_a_state_is_not_changed_by_going_on(name: str) -> None:
     learner = Learner(mlp(), digits(2), made(name), iterations=8)
     for _ in range(10):
-        learner.step()
+        learner.advance()
     state = learner.state_dict()
-    before = {path: t.clone() for path, t in split(state)[0].items()}
+    before = {path: t.clone() for path, t in pack(state)[0].items()}
     for _ in range(6):
-        learner.step()
-    for path, tensor in split(state)[0].items():
+        learner.advance()
+    for path, tensor in pack(state)[0].items():
         assert torch.equal(tensor.nan_to_num(), before[path].nan_to_num()), path
 
 

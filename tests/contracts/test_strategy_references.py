@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attractor.continual import STRATEGIES, Strategy
 from attractor.models import MLP
-from attractor.tasks import ArrayTask, Batch, Data
+from attractor.tasks import ArrayTask, Data
 from attractor.tasks.streams import Stream
 from reference.perceptron import Batch, Perceptron
 from reference.result import Array
@@ -140,10 +140,10 @@ def test_gradients_meet_in_every_way_that_gem_tells_apart() -> None:
 
 def test_a_batch_of_mixed_tasks_is_filed_under_the_task_of_each() -> None:
     tasks = stream()
-    mixed = Batch(
+    mixed = Some(
         torch.cat([task.train.x[:4] for task in tasks[:2]]),
         torch.cat([task.train.y[:4] for task in tasks[:2]]),
-        torch.tensor([0, 1, 0, 1, 1, 0, 1, 1]),
+        task=torch.tensor([0, 1, 0, 1, 1, 0, 1, 1]),
     )
     for name in ("er", "gem", "metasgd_cl"):
         strategy: Any = STRATEGIES[name](size=10)

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from attractor.errors import DivergedError, InputError
+from attractor.errors import InputError
 from attractor.meta import PESTrainer, Problem
 from attractor.models import Point
 from attractor.optimisers import DMSGD, MTL2L, LSTMOptimiser, MetaSGD
 from attractor.tasks import Batch, Quadratic
+from attractor.training import Diverged
 from meta.test_trainer import DIGITS, frozen, generator, problem, weights
 
 
@@ -48,7 +49,7 @@ def test_evolution_that_wrecks_the_rule_is_noticed_and_undone() -> None:
     for _ in range(5):
         trainer.advance()
     assert not torch.equal(weights(rule), before)
-    with pytest.raises(DivergedError, match="diverged in 5 updates in a row, the last at update 6"):
+    with pytest.raises(Diverged, match="diverged in 5 updates in a row, the last at update 6"):
         trainer.advance()
     assert torch.equal(weights(rule), before)
 

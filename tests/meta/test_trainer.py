@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from attractor.errors import DivergedError, InputError
+from attractor.errors import InputError
 from attractor.meta import MetaTrainer, PESTrainer, Problem, Row, train
 from attractor.meta.settings import normal
 from attractor.models import MLP, Point
@@ -20,6 +20,7 @@ from attractor.optimisers import (
     Rule,
 )
 from attractor.tasks import Digits, Quadratic
+from attractor.training import Diverged
 
 DIGITS = Digits(order="flat")
 QUADRATIC = Problem(lambda g: Point(10, generator=g), Quadratic(), 1)
@@ -94,7 +95,7 @@ def test_learners_that_diverge_are_given_up_and_the_rule_is_kept() -> None:
     for _ in range(4):
         trainer.advance()
     with pytest.raises(
-        DivergedError, match="diverged in 5 rounds in a row.*last good weights are kept"
+        Diverged, match="diverged in 5 rounds in a row.*last good weights are kept"
     ):
         trainer.advance()
     assert torch.equal(weights(rule), before)
@@ -103,7 +104,7 @@ def test_learners_that_diverge_are_given_up_and_the_rule_is_kept() -> None:
 @pytest.mark.parametrize("learners", [1, 3])
 def test_all_rounds_may_not_diverge_however_few(learners: int) -> None:
     rule = MetaSGD(size=64 * 4 + 4 + 50, rate=3e38)
-    with pytest.raises(DivergedError, match=rf"diverged in all rounds \({learners}\), the last at"):
+    with pytest.raises(Diverged, match=rf"diverged in all rounds \({learners}\), the last at"):
         train(rule, [problem()], learners=learners, steps=20, unroll=5, generator=generator())
 
 
@@ -113,7 +114,7 @@ def test_rounds_that_diverge_late_count_too() -> None:
     before = weights(rule)
     seen: list[Row] = []
     with pytest.raises(
-        DivergedError, match=r"in 5 rounds in a row, the last at step \d+ of round 5"
+        Diverged, match=r"in 5 rounds in a row, the last at step \d+ of round 5"
     ):
         train(
             rule,
@@ -164,7 +165,7 @@ def test_the_last_two_rounds_may_not_and_the_last_good_weights_are_back(resumed:
         trainer = failing((5, 6))
         trainer.load_state_dict(saved)
     with pytest.raises(
-        DivergedError, match="in 2 rounds in a row, .* round 6; .*weights are kept. Try"
+        Diverged, match="in 2 rounds in a row, .* round 6; .*weights are kept. Try"
     ):
         trainer.advance()
     assert torch.equal(weights(trainer.rule), good)

@@ -34,7 +34,7 @@ class GroupGradients:
         >>> from attractor.continual.strategies.base import cross_entropy
         >>> model = nn.Linear(3, 2)
         >>> x, y = torch.randn(4, 3), torch.tensor([0, 1, 0, 1])
-        >>> batch = Batch(x, y, torch.zeros(4))
+        >>> batch = Batch(x, y, task=torch.zeros(4))
         >>> GroupGradients(model).of_groups(batch, [2, 2], cross_entropy).matrix().shape
         torch.Size([2, 8])
     """

@@ -77,7 +77,7 @@ class Learner:
         seed: int = 0,
         evaluate_every: int | None = None,
         loss: Loss | None = None,
-        log_every: int = 10,
+        log_every: int = 1,
         split: Split = "test",
     ) -> None:
         self.batch_size = whole("batch_size", batch_size, 1)

@@ -29,7 +29,7 @@ class Balanced:
         >>> from attractor.continual.strategies.base import cross_entropy
         >>> model = nn.Linear(2, 2)
         >>> task = torch.zeros(5, dtype=torch.long)
-        >>> new, old = (Batch(torch.ones(n, 2), task[:n], task[:n]) for n in (3, 5))
+        >>> new, old = (Batch(torch.ones(n, 2), task[:n], task=task[:n]) for n in (3, 5))
         >>> loss = Balanced()(model, new, old, [1, 4], cross_entropy)
         >>> torch.allclose(loss, 2 * cross_entropy(model, new))
         True
@@ -67,7 +67,7 @@ def heeds_weights(model: nn.Module, batch: Batch, base: Loss) -> bool:
 
     Example:
         >>> model, y = nn.Linear(2, 2), torch.tensor([0, 1, 1])
-        >>> batch = Batch(torch.ones(3, 2), y, torch.zeros(3))
+        >>> batch = Batch(torch.ones(3, 2), y, task=torch.zeros(3))
         >>> heeds_weights(model, batch, lambda m, b: nn.functional.cross_entropy(m(b.x), b.y))
         False
     """

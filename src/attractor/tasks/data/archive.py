@@ -24,7 +24,7 @@ LIMIT = 16 << 30
 HEADERS = 64 << 20
 """Bytes that the headers of a tar archive may take besides."""
 
-COMPRESSED: dict[bytes, Callable[[Path], IO[bytes]]] = {
+COMPRESSED: dict[bytes, Any] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
