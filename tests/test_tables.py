@@ -139,6 +139,7 @@ def test_make_passes_options_and_what_the_signature_asks_for() -> None:
         ({"name": "box", "size": 1, "sides": ["a"]}, "'sides' of the thing box to be a list"),
         ({"name": "box", "size": 1, "sides": 3}, "'sides' of the thing box to be a list"),
         ({"name": "box", "size": 1, "generator": 3}, "known option of the thing box .lid, rate"),
+        ({"name": "loose", "generator": 3}, "known option of the thing loose"),
         ({"name": "loose", "bad": 1}, "can use, but got .'bad': 1.: loose.. cannot do with bad"),
         ({"size": 1}, "as a name, or as a table with a name and options, but got .'size': 1."),
         (3, "as a name, or as a table with a name and options, but got 3. Try name = 'box'"),

@@ -261,6 +261,7 @@ def test_a_damaged_run_is_told_and_the_others_are_read(tmp_path: Path) -> None:
         '{"step": "10", "split": "valid", "loss": 1}',
         '{"step": 1e400, "split": "valid", "loss": 1}',
         '{"step": true, "split": "valid", "loss": 1}',
+        '{"step": 100000000000000000000, "split": "valid", "loss": 1}',
         '{"step": 10, "split": 3, "loss": 1}',
         '["step", "split"]',
         "[" * 100_000,
