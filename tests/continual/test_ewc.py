@@ -57,7 +57,7 @@ def test_sampled_labels_leave_out_what_is_not_asked() -> None:
     y[:, -1] = 1
     data = Data(x, y, torch.full((10,), 6))
     stream = Stream("tags", [ArrayTask("tags", 0, data, data, (0, 1, 2))])
-    model = SequenceTagger("gru", 2, 5, 3, batch_first=True, generator=seeded())
+    model = SequenceTagger("gru", 2, 5, 3, generator=seeded())
     new = relabelled(model, stream[0].samples(torch.arange(10)), seeded())
     assert torch.equal(new.y == IGNORE, y == IGNORE)
 

@@ -153,7 +153,7 @@ def test_networks_that_mix_samples_take_a_pass_per_group() -> None:
 
 def test_recurrent_networks_take_a_pass_per_group() -> None:
     torch.manual_seed(0)
-    model = SequenceClassifier("gru", 2, 4, 3, batch_first=True).double()
+    model = SequenceClassifier("gru", 2, 4, 3).double()
     samples = batch(8, (5, 2))
     found = GroupGradients(model).of_groups(samples, [4, 4], cross_entropy).matrix()
     torch.testing.assert_close(found, by_autograd(model, samples, [4, 4]))

@@ -116,7 +116,7 @@ def test_sharpness_grows_within_each_epoch() -> None:
     strategy = epochs.strategy  # type: ignore[assignment]
     found = []
     while not epochs.done:
-        epochs.step()
+        epochs.advance()
         found.append(strategy.model.s)
     assert found[:4] == found[4:]
 

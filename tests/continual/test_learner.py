@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import SGD, Adam, Optimizer
 from torch.optim.lr_scheduler import StepLR
 
@@ -30,6 +30,7 @@ from attractor.continual import (
 )
 from attractor.continual.identity import identity
 from attractor.models import HCN, MLP, MultiHead, ResNet, SequenceClassifier, SequenceTagger
+from attractor.state import pack, unpack
 from attractor.tasks import ArrayTask, Data
 from attractor.tasks.streams import (
     Stream,
@@ -157,11 +158,22 @@ def test_another_input_size_is_refused() -> None:
         Learner(MLP([60, 8, 10], generator=seeded()), digits())
 
 
+class TimeFirst(nn.Module):
+    """A network of the user's own that reads ``(time, batch, features)``."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.recurrent, self.readout = nn.GRU(inputs, 6), nn.Linear(6, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        answer: Tensor = self.readout(self.recurrent(x)[0][-1])
+        return answer
+
+
 def test_time_first_networks_are_told_how_to_be_made() -> None:
     stream = permuted_sequences(tasks=2, generator=seeded())
-    model = SequenceClassifier("gru", 1, 6, 10)
     with pytest.raises(InputError, match="batch_first=True"):
-        Learner(model, stream)
+        Learner(TimeFirst(1, 10), stream)
 
 
 def test_a_network_that_needs_the_task_needs_a_stream_that_tells_it() -> None:
@@ -250,9 +262,9 @@ def test_models_that_answer_otherwise_are_refused() -> None:
     x, y = torch.randn(6, 4, 2), torch.tensor([0, 1, 2, 0, 1, 2])
     each = Data(x, y[:, None].repeat(1, 4))
     for data, model in (
-        (Data(x, y), SequenceTagger("gru", 2, 5, 3, batch_first=True)),
-        (each, SequenceClassifier("gru", 2, 5, 3, batch_first=True)),
-        (Data(x, y), SequenceClassifier("gru", 2, 5, 3)),
+        (Data(x, y), SequenceTagger("gru", 2, 5, 3)),
+        (each, SequenceClassifier("gru", 2, 5, 3)),
+        (Data(x, y), TimeFirst(2, 3)),
     ):
         stream = Stream("odd", [ArrayTask("odd", 0, data, data, (0, 1, 2))])
         with pytest.raises(InputError, match="answers of shape.*batch_first=True"):
@@ -278,7 +290,7 @@ def test_a_stream_of_one_task_is_plain_training() -> None:
 
 def test_a_stream_in_which_a_task_comes_again() -> None:
     first = digits()[0]
-    again = Stream("again", [first, replace(digits()[1], task=1), replace(first, task=2)])
+    again = Stream("again", [first, digits()[1].at(1), first.at(2)])
     result = train(mlp(16, 16), again, GEM(20), iterations=60, optimiser=partial(SGD, lr=0.05))
     assert torch.equal(result.matrix[:, 0], result.matrix[:, 2])
 

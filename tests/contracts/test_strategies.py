@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from attractor import InputError, citation
 from attractor.continual import STRATEGIES, Learner, Strategy, train
 from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier, SequenceTagger
+from attractor.state import pack, unpack
 from attractor.tasks import ArrayTask, Data, Shuffled
 from attractor.tasks.streams import (
     Stream,
@@ -90,7 +91,7 @@ def recurrent(name: str, stream: Stream, model: nn.Module) -> None:
 @strategies
 def test_it_takes_recurrent_networks(name: str) -> None:
     stream = permuted_sequences(tasks=2, generator=seeded())
-    model = SequenceClassifier("gru", 1, 6, 10, batch_first=True, generator=seeded())
+    model = SequenceClassifier("gru", 1, 6, 10, generator=seeded())
     recurrent(name, replace(stream, identity=True), model)
 
 
@@ -110,13 +111,13 @@ def ragged(answers: str) -> Stream:
 
 @strategies
 def test_it_takes_packed_sequences(name: str) -> None:
-    model = SequenceClassifier("lstm", 2, 5, 3, batch_first=True, generator=seeded())
+    model = SequenceClassifier("lstm", 2, 5, 3, generator=seeded())
     recurrent(name, ragged("once"), model)
 
 
 @strategies
 def test_it_takes_answers_at_each_step(name: str) -> None:
-    model = SequenceTagger("gru", 2, 5, 3, batch_first=True, generator=seeded())
+    model = SequenceTagger("gru", 2, 5, 3, generator=seeded())
     recurrent(name, ragged("each step"), model)
 
 

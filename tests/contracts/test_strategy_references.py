@@ -10,6 +10,7 @@ from torch import Tensor
 from attractor.continual import STRATEGIES, Strategy
 from attractor.models import MLP
 from attractor.tasks import ArrayTask, Data
+from attractor.tasks import Batch as Some
 from attractor.tasks.streams import Stream
 from reference.perceptron import Batch, Perceptron
 from reference.result import Array
