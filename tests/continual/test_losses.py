@@ -233,3 +233,29 @@ def test_compiled_models_learn_as_others_do(make: Callable[[], Strategy], in_pla
     torch.testing.assert_close(
         parameters(result.model), parameters(expected.model), rtol=1e-4, atol=1e-5
     )
+
+
+class Tied(nn.Module):
+    """Whose first weights are used a second time, which matters only while they are trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(64, 8), nn.Linear(8, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.relu(self.first(x)) + F.linear(x.flip(1), self.first.weight)
+        answer: Tensor = self.last(h)
+        return answer
+
+
+def test_another_loss_and_other_frozen_weights_are_tried_anew() -> None:
+    torch.manual_seed(0)
+    model, some = Tied(), batch(digits()[0], 9)
+    gradients = GroupGradients(model)
+    assert not gradients.is_fast(some, cross_entropy)
+    model.first.requires_grad_(False)
+    assert gradients.is_fast(some, cross_entropy)
+    assert not gradients.is_fast(some, smooth)
+    assert gradients.is_fast(some, cross_entropy)
+    model.first.requires_grad_(True)
+    assert not gradients.is_fast(some, cross_entropy)

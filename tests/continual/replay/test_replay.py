@@ -8,7 +8,6 @@ from torch import Tensor
 
 from attractor import InputError
 from attractor.continual.replay import Reservoir, Rows, Slots, Store, hard_storage, ring_buffer
-from attractor.continual.replay.reservoir import leaving
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -131,19 +130,37 @@ def test_a_balanced_reservoir_shares_its_room_and_is_fair_in_each_class() -> Non
     assert (of_zero - 200 * 5 / 40).abs().max() < 5 * (200 / 8 * 7 / 8) ** 0.5
 
 
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 12))
-def test_who_is_kept_is_balanced_and_the_largest(classes: list[int], capacity: int) -> None:
-    labels = torch.tensor(classes)
-    chances = torch.rand(len(classes), generator=seeded(len(classes)), dtype=torch.float64)
-    stays = torch.ones(len(classes), dtype=torch.bool)
-    stays[leaving(chances, labels, capacity)] = False
-    assert int(stays.sum()) == min(capacity, len(classes))
-    held = [int(stays[labels == c].sum()) for c in range(4)]
-    for c in range(4):
-        of_class = labels == c
-        if 0 < held[c] < int(of_class.sum()):
-            assert chances[of_class & stays].min() > chances[of_class & ~stays].max()
-            assert held[c] >= max(held) - 1  # a class that gave some up has as many as any other
+def by_ranks(chances: Tensor, classes: Tensor, capacity: int) -> list[int]:
+    """Who stays: sort each class, and leave out the last ranks, of these the smallest first."""
+    rank = ((classes[:, None] == classes) & (chances > chances[:, None])).sum(1)
+    order = sorted(range(len(chances)), key=lambda i: float(rank[i] - chances[i]))
+    return sorted(order[:capacity])
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 3), max_size=9), min_size=1, max_size=8),
+    st.integers(1, 12),
+    st.booleans(),
+)
+def test_who_is_kept_is_balanced_and_the_largest(
+    batches: list[list[int]], capacity: int, balanced: bool
+) -> None:
+    memory = Reservoir(capacity, balanced=balanced, generator=seeded(3))
+    g, chances, shown = seeded(3), [], 0
+    for classes in batches:
+        chances.append(torch.rand(len(classes), generator=g, dtype=torch.float64))
+        memory.add(rows(*range(shown, shown + len(classes))), torch.tensor(classes))
+        shown += len(classes)
+    if shown == 0:
+        return
+    labels = torch.tensor([c for classes in batches for c in classes])
+    groups = labels if balanced else torch.zeros_like(labels)
+    held = numbers(memory.rows())
+    assert sorted(held) == by_ranks(torch.cat(chances), groups, capacity)
+    state = memory.state_dict()
+    assert torch.equal(state["numbers"], torch.cat(chances)[held])
+    if balanced:
+        assert torch.equal(state["labels"], labels[held])
 
 
 def test_the_memory_takes_its_bytes_at_once_and_no_more() -> None:

@@ -1,10 +1,16 @@
 """A fair sample of all that was seen, overall or class by class."""
 
+from heapq import heapify, heappop, heappush
+from operator import itemgetter
+
 import torch
 from torch import Generator, Tensor
 
 from attractor.continual.replay.store import Rows, Store
 from attractor.errors import InputError
+
+Kept = tuple[float, int]
+"""The number of a sample and its place."""
 
 
 class Reservoir:
@@ -31,8 +37,8 @@ class Reservoir:
         [2, 2]
 
     Departs from the paper: the largest of random numbers instead of Vitter's replacement at random
-    places, with the same distribution; balanced by ranks in each class instead of one sample at a
-    time.
+    places, with the same distribution; a heap for each class finds them, so that an update takes
+    as long in a large memory as in a small one.
 
     References:
         Vitter (1985), Random sampling with a reservoir; Chaudhry et al. (2019), On tiny episodic
@@ -43,29 +49,42 @@ class Reservoir:
     def __init__(self, capacity: int, *, balanced: bool = False, generator: Generator) -> None:
         self.store = Store(capacity)
         self.capacity, self.balanced, self.generator = capacity, balanced, generator
-        self.numbers = torch.empty(0, dtype=torch.float64)
-        self.labels = torch.empty(0, dtype=torch.long)
+        self._kept: dict[int, list[Kept]] = {}
+        self._size = 0
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return self._size
 
     def add(self, rows: Rows, labels: Tensor) -> None:
         """Show samples to the memory, with the class of each."""
-        old = len(self)
-        fresh = torch.rand(len(labels), generator=self.generator, dtype=torch.float64)
-        numbers = torch.cat([self.numbers, fresh])
-        classes = torch.cat([self.labels, labels.long().cpu()])
-        leaves = leaving(numbers, classes if self.balanced else None, self.capacity)
-        entering = _without(torch.arange(len(fresh)), leaves[leaves >= old] - old)
-        if len(entering) == 0:
-            return
-        # newcomers take the places of those that leave, then the free ones
-        free = torch.arange(old, min(self.capacity, old + len(fresh)))
-        places = torch.cat([leaves[leaves < old], free])[: len(entering)]
-        self.store.write(places, tuple(column[entering] for column in rows))
-        size = max(old, int(places.max()) + 1)
-        numbers[places], classes[places] = fresh[entering], classes[old + entering]
-        self.numbers, self.labels = numbers[:size], classes[:size]
+        fresh = torch.rand(len(labels), generator=self.generator, dtype=torch.float64).tolist()
+        classes = labels.long().tolist() if self.balanced else [0] * len(fresh)
+        written: dict[int, int] = {}  # at each place, the latest of the rows
+        for row, (number, label) in enumerate(zip(fresh, classes, strict=True)):
+            place = self._place(number, label)
+            if place is not None:
+                written[place] = row
+        if written:
+            entering = torch.tensor(list(written.values()))
+            self.store.write(torch.tensor(list(written)), tuple(c[entering] for c in rows))
+
+    def _place(self, number: float, label: int) -> int | None:
+        """Where a sample goes, if it has a place: of a class that has most, the least leaves."""
+        own = self._kept.setdefault(label, [])
+        if self._size < self.capacity:
+            heappush(own, (number, self._size))
+            self._size += 1
+            return self._size - 1
+        most = max(len(kept) + (kept is own) for kept in self._kept.values())
+        largest = [
+            kept for kept in self._kept.values() if kept and len(kept) + (kept is own) == most
+        ]
+        least = min(largest, key=itemgetter(0))
+        if len(own) + 1 == most and number < least[0][0]:
+            return None
+        _, place = heappop(least)
+        heappush(own, (number, place))
+        return place
 
     def rows(self) -> Rows:
         """All samples."""
@@ -82,9 +101,13 @@ class Reservoir:
 
     def state_dict(self) -> dict[str, Tensor]:
         """All samples, their numbers and classes, and the state of the generator."""
-        state = {"numbers": self.numbers, "labels": self.labels}
-        state["generator"] = self.generator.get_state()
-        return {name: t.clone() for name, t in state.items()} | self.store.state_dict()
+        numbers = torch.empty(self._size, dtype=torch.float64)
+        labels = torch.empty(self._size, dtype=torch.long)
+        for label, kept in self._kept.items():
+            for number, place in kept:
+                numbers[place], labels[place] = number, label
+        state = {"numbers": numbers, "labels": labels, "generator": self.generator.get_state()}
+        return state | self.store.state_dict()
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Take over the samples of another memory of the same size."""
@@ -95,41 +118,10 @@ class Reservoir:
                 f"{len(state['numbers'])}. Resume with the memory that was saved."
             )
         self.store.load_state_dict({k: v for k, v in state.items() if k not in own})
-        self.numbers, self.labels = state["numbers"].clone(), state["labels"].clone()
+        self._kept, self._size = {}, len(state["numbers"])
+        pairs = zip(state["numbers"].tolist(), state["labels"].tolist(), strict=True)
+        for place, (number, label) in enumerate(pairs):
+            self._kept.setdefault(label, []).append((number, place))
+        for kept in self._kept.values():
+            heapify(kept)
         self.generator.set_state(state["generator"])
-
-
-def leaving(numbers: Tensor, classes: Tensor | None, capacity: int) -> Tensor:
-    """Who has to leave: the smallest numbers, of the classes that have most.
-
-    Args:
-        numbers: of all samples, in [0, 1).
-        classes: of all samples; ``None`` if they do not matter.
-        capacity: how many may stay.
-
-    Shape:
-        numbers and classes ``(samples,)``; the places of those who leave, ``(excess,)``.
-
-    Example:
-        >>> numbers = torch.tensor([0.1, 0.5, 0.9, 0.2])
-        >>> leaving(numbers, None, 2).sort().values
-        tensor([0, 3])
-        >>> leaving(numbers, torch.tensor([0, 0, 0, 1]), 2).sort().values
-        tensor([0, 1])
-    """
-    excess = max(0, len(numbers) - capacity)
-    if classes is None or excess == 0:
-        return numbers.topk(excess, largest=False, sorted=False).indices
-    order = numbers.argsort(descending=True)
-    order = order[classes[order].argsort(stable=True)]  # class by class, the largest first
-    sorted_classes = classes[order]
-    starts = torch.searchsorted(sorted_classes, sorted_classes)
-    rank = torch.empty_like(order)
-    rank[order] = torch.arange(len(order)) - starts
-    return (rank - numbers).topk(excess, sorted=False).indices
-
-
-def _without(places: Tensor, some: Tensor) -> Tensor:
-    stays = torch.ones(len(places), dtype=torch.bool)
-    stays[some] = False
-    return places[stays]
