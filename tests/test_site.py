@@ -1,4 +1,4 @@
-"""The built site in a real browser, without a network: equations, diagrams, search, no complaint."""
+"""The built site in a real browser, without a network: equations, diagrams, search, silence."""
 
 import re
 import shutil

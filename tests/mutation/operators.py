@@ -27,11 +27,22 @@ SIZES = ("size", "sizes", "heads", "cells", "layers", "shape", "len", "dim", "co
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: what it is called, the line where it is, and the file with it."""
+    """One change: what it is called, the file, and which node of it becomes which."""
 
     name: str
-    line: int
-    tree: ast.Module
+    whole: ast.Module
+    old: ast.AST
+    new: ast.AST
+
+    @property
+    def line(self) -> int:
+        """Where it is."""
+        return int(getattr(self.old, "lineno", 0))
+
+    @property
+    def tree(self) -> ast.Module:
+        """The file with the change."""
+        return replaced(self.whole, self.old, self.new)
 
 
 def sampled(path: str, source: str, count: int, seed: int) -> list[Mutant]:
@@ -51,7 +62,7 @@ def mutants(path: str, source: str) -> list[Mutant]:
             name = f"{path} {where}: {ast.unparse(node)} -> {ast.unparse(new)}"
             seen[name] = seen.get(name, 0) + 1
             number = f" #{seen[name]}" if seen[name] > 1 else ""
-            found.append(Mutant(name + number, node.lineno, replaced(tree, node, new)))
+            found.append(Mutant(name + number, tree, node, new))
     return found
 
 
@@ -130,7 +141,7 @@ def _changes(node: ast.expr) -> Iterator[ast.expr]:
 def _of_call(
     node: ast.Call, function: ast.Attribute, value: ast.expr, name: str, given: list[ast.expr]
 ) -> Iterator[ast.expr]:
-    if name in SWAPPED and not _is_size(node):
+    if name in SWAPPED:
         renamed = ast.Attribute(value, SWAPPED[name], function.ctx)
         yield ast.Call(renamed, given, node.keywords)
     module = isinstance(value, ast.Name) and value.id in {"torch", "F", "np", "math"}
@@ -140,7 +151,9 @@ def _of_call(
         yield ast.Call(function, [given[1], given[0], given[2]], [])
 
 
-def _constants(node: ast.BinOp) -> Iterator[tuple[ast.Constant, Callable[[ast.Constant], ast.expr]]]:
+def _constants(
+    node: ast.BinOp,
+) -> Iterator[tuple[ast.Constant, Callable[[ast.Constant], ast.expr]]]:
     """Whole numbers that are added, multiplied and the like; floats are found on their own."""
     left, right = node.left, node.right
     if isinstance(left, ast.Constant) and type(left.value) is int:
@@ -160,6 +173,8 @@ def _is_size(node: ast.AST) -> bool:
 def _is_listed(node: ast.BinOp) -> bool:
     listed = ast.List | ast.Tuple | ast.JoinedStr | ast.ListComp | ast.Dict
     texts = [n for n in (node.left, node.right) if isinstance(n, ast.Constant)]
-    return isinstance(node.left, listed) or isinstance(node.right, listed) or any(
-        isinstance(text.value, str) for text in texts
+    return (
+        isinstance(node.left, listed)
+        or isinstance(node.right, listed)
+        or any(isinstance(text.value, str) for text in texts)
     )

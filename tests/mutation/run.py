@@ -46,7 +46,9 @@ def collect(only: str = "", count: int | None = PER_FILE) -> tuple[list[Job], di
     for path, tests in TARGETS.items():
         if only in path:
             source = (SOURCE / path).read_text(encoding="utf-8")
-            for mutant in mutants(path, source) if count is None else sampled(path, source, count, SEED):
+            for mutant in (
+                mutants(path, source) if count is None else sampled(path, source, count, SEED)
+            ):
                 add(mutant, path, tests)
     return jobs, lines
 

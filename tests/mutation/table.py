@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass
 
-from mutation.operators import Mutant, functions, replaced
+from mutation.operators import Mutant, functions
 
 SEED = 1
 PER_FILE = 3
@@ -89,8 +89,7 @@ class Named:
                 f"src/attractor/{self.path}, which is not there. If the code has moved or changed, "
                 "say where it is now in tests/mutation/table.py."
             )
-        line = getattr(places[0], "lineno", 0)
-        return Mutant(f"{self.path} {self.name}", line, replaced(tree, places[0], new))
+        return Mutant(f"{self.path} {self.name}", tree, places[0], new)
 
 
 def _code(text: str) -> ast.AST:
