@@ -76,7 +76,8 @@ def replaced(tree: ast.Module, old: ast.AST, new: ast.AST) -> ast.Module:
     index = next(i for i, node in enumerate(ast.walk(tree)) if node is old)
     changed = copy.deepcopy(tree)
     marked = next(node for i, node in enumerate(ast.walk(changed)) if i == index)
-    made: ast.Module = Replace().visit(changed)
+    made = Replace().visit(changed)
+    assert isinstance(made, ast.Module)
     return ast.fix_missing_locations(made)
 
 
