@@ -26,7 +26,7 @@ def edited(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     (line,) = re.findall(rf"\*\*A line\*\* in `CELLS` in `{TABLE}`: `(.*)`\.", text)
-    (path,) = re.findall(r"\*\*A file\*\* `(.*)`", text)
+    (path,) = re.findall(r"\*\*A file\*\* `([^`]+)`", text)
     (copy / path).write_text(code, encoding="utf-8")
     table = (copy / TABLE).read_text(encoding="utf-8")
     table = table.replace("\nCELLS:", "from attractor.cells.min_gru import MinGRUCell\n\nCELLS:")

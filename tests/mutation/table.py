@@ -1,0 +1,181 @@
+"""Which tests should notice a mutant of which file, and mutants that once went unnoticed."""
+
+import ast
+from dataclasses import dataclass
+
+from mutation.operators import Mutant, functions
+
+SEED = 1
+PER_FILE = 3
+
+TARGETS: dict[str, tuple[str, ...]] = {
+    "cells/rnn.py": ("cells/test_rnn.py", "cells/test_torch.py"),
+    "cells/lstm.py": ("cells/test_lstm.py", "cells/test_torch.py", "cells/test_init.py"),
+    "cells/gru.py": ("cells/test_gru.py", "cells/test_torch.py", "cells/test_init.py"),
+    "cells/janet.py": ("cells/test_janet.py", "cells/test_init.py"),
+    "cells/stat_ru.py": ("cells/test_stat_ru.py",),
+    "cells/eurnn.py": ("cells/test_eurnn.py",),
+    "cells/goru.py": ("cells/test_goru.py",),
+    "cells/rotations.py": ("cells/test_eurnn.py", "cells/test_goru.py"),
+    "cells/nru.py": ("cells/test_nru.py",),
+    "cells/ntm.py": ("cells/test_ntm.py",),
+    "cells/dntm.py": ("cells/test_dntm.py",),
+    "cells/tardis.py": ("cells/test_tardis.py",),
+    "cells/decaynet.py": ("cells/test_decaynet.py",),
+    "cells/sru.py": ("cells/test_sru.py",),
+    "cells/tlstm.py": ("cells/test_tlstm.py",),
+    "cells/fastgrnn.py": ("cells/test_fastgrnn.py",),
+    "cells/irc.py": ("cells/test_irc.py",),
+    "cells/ihc.py": ("cells/test_ihc.py",),
+    "cells/connected.py": ("cells/test_irc.py", "cells/test_ihc.py"),
+    "cells/gated.py": ("cells/test_gated.py", "cells/test_lstm.py", "cells/test_irc.py"),
+    "cells/init.py": ("cells/test_init.py",),
+    "cells/memory/addressing.py": ("cells/memory",),
+    "cells/memory/access.py": ("cells/memory",),
+    "cells/memory/discrete.py": ("cells/memory", "cells/test_tardis.py"),
+    "cells/memory/reinforce.py": ("cells/test_reinforce.py",),
+    "cells/wrap/normalise.py": ("cells/test_normalise.py", "cells/test_normalised_cells.py"),
+    "cells/wrap/noise.py": ("cells/test_dropout.py", "cells/test_zoneout.py"),
+    "optimisers/lstm.py": ("optimisers/test_rules.py",),
+    "optimisers/decaynet.py": ("optimisers/test_rules.py",),
+    "optimisers/global_form.py": ("optimisers/test_rules.py",),
+    "optimisers/mtl2l.py": ("optimisers/test_rules.py",),
+    "optimisers/dmsgd.py": ("optimisers/test_rules.py",),
+    "optimisers/m2sgd.py": ("optimisers/test_rules.py",),
+    "optimisers/global_m2sgd.py": ("optimisers/test_global_m2sgd.py",),
+    "optimisers/anytime.py": ("optimisers/test_anytime.py", "optimisers/test_rules.py"),
+    "optimisers/preprocess.py": ("optimisers/test_rules.py",),
+    "continual/strategies/gem.py": ("continual/test_gem.py",),
+    "continual/strategies/agem.py": ("continual/test_replay_strategies.py",),
+    "continual/strategies/er.py": ("continual/test_replay_strategies.py",),
+    "continual/strategies/ewc.py": ("continual/test_ewc.py",),
+    "continual/strategies/hat.py": ("continual/test_hat.py",),
+    "continual/strategies/masks.py": ("continual/test_hat.py",),
+    "continual/strategies/metasgd_cl.py": ("continual/test_metasgd_cl.py",),
+    "continual/metrics.py": ("continual/test_metrics.py",),
+}
+"""Files under ``src/attractor``, and what under ``tests`` is held to them."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A change that tests once let through: code in a function, and what takes its place.
+
+    The code is found by its meaning, not by its layout or line.
+    """
+
+    name: str
+    path: str
+    function: str
+    before: str
+    after: str
+    tests: tuple[str, ...]
+
+    def of(self, source: str) -> Mutant:
+        """The file with the change."""
+        tree = ast.parse(source)
+        old, new = _code(self.before), _code(self.after)
+        wanted = ast.dump(old)
+        places = [
+            node
+            for name, function in functions(tree)
+            if name == self.function
+            for node in ast.walk(function)
+            if ast.dump(node) == wanted
+        ]
+        if not places:
+            raise LookupError(
+                f"the mutant {self.name!r} expects {self.before!r} in {self.function} of "
+                f"src/attractor/{self.path}, which is not there. If the code has moved or changed, "
+                "say where it is now in tests/mutation/table.py."
+            )
+        return Mutant(f"{self.path} {self.name}", tree, places[0], new)
+
+
+def _code(text: str) -> ast.AST:
+    (statement,) = ast.parse(text).body
+    return statement.value if isinstance(statement, ast.Expr) else statement
+
+
+NAMED: tuple[Named, ...] = (
+    Named(
+        "dropout also on the input of the first layer",
+        "cells/layer/recurrent.py",
+        "Recurrent._run",
+        "layer and self.dropout",
+        "self.dropout",
+        ("cells/test_layer.py", "cells/test_dropout.py", "cells/test_torch.py"),
+    ),
+    Named(
+        "another initial alpha of IRC-SRU and IRC-T-LSTM",
+        "cells/connected.py",
+        "DiagonalConnection.__init__",
+        "torch.full((hidden_size,), 2.0, **to)",
+        "torch.full((hidden_size,), 1.0, **to)",
+        ("cells/test_irc.py", "cells/test_init.py"),
+    ),
+    Named(
+        "another initial weight_previous of T-LSTM",
+        "cells/tlstm.py",
+        "TLSTMCell.__init__",
+        "weights_(self.weight_previous, input_init, hidden_size, generator)",
+        "weights_(self.weight_previous, input_init, 1, generator)",
+        ("cells/test_tlstm.py", "cells/test_init.py"),
+    ),
+    Named(
+        "GEM projects only if the mean overlap is negative",
+        "continual/strategies/gem.py",
+        "GEM.after_backward",
+        "(G.dot(g) < 0).any()",
+        "G.dot(g).mean() < 0",
+        ("continual/test_gem.py",),
+    ),
+    Named(
+        "EWC's Fisher information in training mode",
+        "continual/strategies/ewc.py",
+        "EWC.fisher",
+        "model.eval()",
+        "model.train()",
+        ("continual/test_ewc.py",),
+    ),
+    Named(
+        "HAT counts units in use at another sharpness",
+        "continual/strategies/hat.py",
+        "HAT.end_task",
+        "self.model.masks(task.task, self.sharpness)",
+        "self.model.masks(task.task, self.model.s)",
+        ("continual/test_hat.py",),
+    ),
+    Named(
+        "PES forgets earlier moves: truncated evolution strategies",
+        "meta/pes.py",
+        "_Pair.stretch",
+        "self.moved[name] += move",
+        "self.moved[name] = move",
+        ("meta/test_trainer.py",),
+    ),
+    Named(
+        "anytime without sigma",
+        "optimisers/anytime.py",
+        "Anytime.update",
+        "size ** self.size_power * d",
+        "d",
+        ("optimisers/test_anytime.py", "optimisers/test_rules.py"),
+    ),
+    Named(
+        "DMSGD without gamma",
+        "optimisers/dmsgd.py",
+        "DMSGD.rates",
+        "self.gamma * dynamic",
+        "dynamic",
+        ("optimisers/test_rules.py",),
+    ),
+    Named(
+        "the perturbation of learners falls as one over the root of t",
+        "meta/trainer.py",
+        "MetaTrainer._noise",
+        "self.perturb / times",
+        "self.perturb / times.sqrt()",
+        ("meta/test_trainer.py",),
+    ),
+)

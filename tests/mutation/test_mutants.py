@@ -1,0 +1,77 @@
+"""The mutants are what they say, and their tables speak of files, code and tests that are there."""
+
+import ast
+
+import pytest
+
+from mutation.operators import mutants, sampled
+from mutation.run import ROOT, SOURCE, collect, known
+from mutation.table import NAMED, TARGETS, Named
+
+CODE = """
+def step(x, h, size):
+    if size < 1:
+        raise ValueError(size + 1)
+    z = torch.sigmoid(x[size + 1])
+    return (1 - z) * h + 0.5 * x
+"""
+
+
+def test_every_change_is_one_of_the_maths() -> None:
+    found = {m.name.removeprefix("a.py step: ") for m in mutants("a.py", CODE)}
+    assert found == {
+        "torch.sigmoid(x[size + 1]) -> torch.tanh(x[size + 1])",
+        "1 - z -> 1 + z",
+        "1 - z -> 2 - z",
+        "(1 - z) * h -> (1 - z) / h",
+        "(1 - z) * h -> 1 - z",
+        "(1 - z) * h -> h",
+        "(1 - z) * h + 0.5 * x -> (1 - z) * h - 0.5 * x",
+        "0.5 * x -> 0.5 / x",
+        "0.5 * x -> 0.5",
+        "0.5 * x -> x",
+        "0.5 -> 0.75",
+    }
+
+
+def test_a_mutant_differs_in_one_place_and_leaves_the_rest() -> None:
+    (mutant,) = [m for m in mutants("a.py", CODE) if m.name.endswith("1 - z -> 1 + z")]
+    assert mutant.line == 6
+    expected = ast.unparse(ast.parse(CODE)).replace("(1 - z)", "(1 + z)")
+    assert ast.unparse(mutant.tree) == expected
+
+
+def test_a_sample_does_not_depend_on_other_lines() -> None:
+    chosen = [m.name for m in sampled("a.py", CODE, 3, seed=0)]
+    longer = CODE + "\n\ndef other(x):\n    return x.exp()\n"
+    kept = [m.name for m in sampled("a.py", longer, 4, seed=0)]
+    assert len(chosen) == 3
+    assert set(chosen) <= {*kept, "a.py other: x.exp() -> x"}
+    assert chosen != [m.name for m in sampled("a.py", CODE, 3, seed=1)]
+
+
+def test_tables_speak_of_what_is_there() -> None:
+    for path, tests in [*TARGETS.items(), *((n.path, n.tests) for n in NAMED)]:
+        assert (SOURCE / path).is_file(), path
+        for test in tests:
+            assert (ROOT / "tests" / test).exists(), test
+
+
+@pytest.mark.parametrize("named", NAMED, ids=lambda named: str(named.name))
+def test_named_mutants_are_found(named: Named) -> None:
+    source = (SOURCE / named.path).read_text(encoding="utf-8")
+    assert ast.unparse(named.of(source).tree) != ast.unparse(ast.parse(source))
+
+
+def test_code_that_has_gone_is_missed_with_a_sentence() -> None:
+    gone = Named("x", "cells/gru.py", "GRUCell.step", "a + b", "a - b", ())
+    with pytest.raises(LookupError, match="expects 'a \\+ b' in GRUCell.step of .*/cells/gru.py"):
+        gone.of("class GRUCell:\n    def step(self):\n        return a * b\n")
+
+
+def test_about_a_hundred_are_run_and_known_survivors_are_among_them() -> None:
+    jobs, _ = collect()
+    assert 90 <= len(jobs) <= 150
+    names = [job.name for job in jobs]
+    assert len(set(names)) == len(names)
+    assert set(known()) <= set(names), "survivors.toml names a mutant that is no longer there"
