@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 from attractor.meta import Learners, Problem
 from attractor.meta.unroll import Position, first_order
 from attractor.models import MLP, ResNet
-from attractor.optimisers import OPTIMISERS, Rule
+from attractor.optimisers import OPTIMISERS, Rule, shipped
 from attractor.optimisers.view import count
 from attractor.tasks.images import Images, ImageTask, Splits
 
