@@ -33,9 +33,8 @@ from torch.func import functional_call, vmap
 
 from attractor.meta import Learners, Problem
 from attractor.models import MLP
-from attractor.optimisers import Anytime, load_rule, save_rule
+from attractor.optimisers import Anytime, State, View, load_rule, save_rule
 from attractor.optimisers.files import about
-from attractor.optimisers.rule import State
 from attractor.tasks import KMNIST, Batch, Digits, FashionMNIST, Task
 from attractor.tasks.images import Images, ImageTask, Splits
 
@@ -132,14 +131,14 @@ def problem_of(drawn: Drawn) -> Problem:
 class Update(nn.Module):
     """The rule's update of one learner, as a forward pass: so each learner has its own weights."""
 
-    def __init__(self, rule: Anytime) -> None:
+    def __init__(self, rule: Anytime, view: View) -> None:
         super().__init__()
-        self.rule = rule
+        self.rule, self.view = rule, view
 
-    def forward(self, grads: Tensor, each: Any, shared: Tensor, params: Tensor) -> Any:
-        state = State(tuple(s[None] for s in each), shared[None])
-        steps, after = self.rule.update(grads[None], state, params[None])
-        return steps[0], tuple(s[0] for s in after.each), after.shared[0]
+    def forward(self, grads: Tensor, each: Any, shared: Any, params: Tensor) -> Any:
+        state = State(each, shared).map(lambda s: s[None])
+        steps, after = self.rule.update(grads[None], state, params[None], self.view)
+        return steps[0], *after.map(lambda s: s[0])
 
 
 @torch.no_grad()
@@ -162,12 +161,8 @@ def costs(
     count = len(weights["rule.mixture"])
     learners = Learners(problem_of(drawn), count // alike, generator=generator)
     params = learners.start.repeat(alike, 1)
-    # a tensor at a time, as in an optimiser, for the rule looks at the size of initial values
-    parts = params.split_with_sizes([shape.numel() for shape in learners.shapes.values()], dim=1)
-    states = [rule.init(part) for part in parts]
-    each = tuple(torch.cat(leaves, dim=1) for leaves in zip(*(s.each for s in states), strict=True))
-    state = State(each, states[0].shared)
-    module = Update(rule)
+    state = learners.first_state(rule, params)
+    module = Update(rule, learners.view)
     step = vmap(lambda w, *given: functional_call(module, w, given))
     held_out = next(learners.problem.task.held_out("valid", 1000))
     checks = {max(1, drawn.steps // 10), max(1, drawn.steps // 3), drawn.steps}

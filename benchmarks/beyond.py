@@ -25,9 +25,8 @@ import torch.nn.functional as F
 from attractor.estimates import estimate
 from attractor.files import write_atomic
 from attractor.meta import Curve, Problem, compare
-from attractor.meta.compare import Factory
 from attractor.models import MLP, ConvNet
-from attractor.optimisers import Anytime, load_rule
+from attractor.optimisers import Anytime, Maker, load_rule
 from attractor.tasks import CIFAR10, MNIST
 from attractor.tasks.images import Images, ImageTask, Splits
 
@@ -45,7 +44,7 @@ SEEDS = {1000: range(5), 10_000: range(3)}
 TUNING_SEED = 100
 
 
-def factory(name: str, rate: float, rule: Anytime) -> Factory:
+def maker(name: str, rate: float, rule: Anytime) -> Maker:
     if name == "SGD":
         return partial(torch.optim.SGD, lr=rate)
     if name == "Adam":
@@ -101,7 +100,7 @@ def test(out: Path, only: str, horizons: list[int]) -> None:
         if key not in done:
             began = time.time()
             [curve] = compare(
-                {name: factory(name, rate, rule)}, problem, steps=steps, seeds=[seed], split=split
+                {name: maker(name, rate, rule)}, problem, steps=steps, seeds=[seed], split=split
             )
             done[key] = summary(curve)
             with (out / "test.jsonl").open("a") as file:

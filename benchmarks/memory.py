@@ -17,10 +17,10 @@ from torch import Generator, nn
 from torch.nn.functional import cross_entropy
 
 from attractor.meta import Learners, Problem
-from attractor.meta.unroll import Moment, first_order
+from attractor.meta.unroll import Position, first_order
 from attractor.models import MLP, ResNet
 from attractor.optimisers import OPTIMISERS, Rule, shipped
-from attractor.optimisers.rule import count
+from attractor.optimisers.view import count
 from attractor.tasks.images import Images, ImageTask, Splits
 
 LIMIT = 18 * 10**9
@@ -61,8 +61,7 @@ def generator() -> Generator:
 
 def weights(rule: str) -> Rule:
     """A rule as it comes with the package."""
-    (name,) = (name for kind, name in (one.split("/") for one in shipped()) if kind == rule)
-    found: Rule = OPTIMISERS[rule].pretrained(name)
+    found: Rule = OPTIMISERS[rule].kind.pretrained()
     return found
 
 
@@ -89,14 +88,14 @@ def meta(rule: str, network: str) -> Callable[[], float]:
     trained = weights(rule)
     learners = Learners(problem(network), 1, generator=generator())
     # as after an update: zeros that were never written would take no memory
-    state = trained.init(learners.start).map(torch.clone)
-    moment = Moment(learners.start, state, learners.draw())
+    state = learners.first_state(trained, learners.start).map(torch.clone)
+    start = Position(learners.start, state, learners.draw())
     noise = torch.zeros(UNROLL[network], 1, 1)
 
     def unroll() -> float:
-        start = time.process_time()
-        first_order(trained, learners, moment, noise)
-        return time.process_time() - start
+        began = time.process_time()
+        first_order(trained, learners, start, noise)
+        return time.process_time() - began
 
     return unroll
 

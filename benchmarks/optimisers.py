@@ -14,30 +14,31 @@ import torch
 from torch import nn
 
 from attractor.models import MLP
-from attractor.optimisers import OPTIMISERS
-from attractor.optimisers.rule import count, needs_size
+from attractor.optimisers import OPTIMISERS, Learned, sizes
+from attractor.optimisers.view import count
 
 SIZES = ([784, 32, 10], [784, 1258, 10])
 CONTEXT = torch.randn(128, 784)
 
 
-def steps(sizes: list[int]) -> dict[str, Callable[[], object]]:
+def steps(units: list[int]) -> dict[str, Callable[[], object]]:
     """What takes one step, for each optimiser with a network of its own."""
     made: dict[str, Callable[[], object]] = {}
-    adam = torch.optim.Adam(network(sizes).parameters(), lr=1e-6)
+    adam = torch.optim.Adam(network(units).parameters(), lr=1e-6)
     made["Adam"] = adam.step
-    for key, rule in OPTIMISERS.items():
-        model = network(sizes)
-        total = count(model.parameters())
-        made_for = rule(size=total) if needs_size(rule) else rule()
-        optimiser = made_for(model.parameters(), lr=1e-6)
+    for key, entry in OPTIMISERS.items():
+        model = network(units)
+        optimiser = entry(**sizes(entry, model))(model.parameters())
+        if not isinstance(optimiser, Learned):
+            continue
+        optimiser.param_groups[0]["lr"] = 1e-6
         made[key] = partial(optimiser.step, context=CONTEXT)
     return made
 
 
-def network(sizes: list[int]) -> nn.Module:
+def network(units: list[int]) -> nn.Module:
     """A network with gradients."""
-    model = MLP(sizes)
+    model = MLP(units)
     for parameter in model.parameters():
         parameter.grad = 0.01 * torch.randn_like(parameter)
     return model
@@ -61,11 +62,11 @@ def main() -> None:
     torch.manual_seed(0)
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     print(f"torch {torch.__version__}, one thread, best of {repeats}")
-    for sizes in SIZES:
-        total = count(network(sizes).parameters())
-        print(f"\n{total:,} parameters ({'-'.join(map(str, sizes))})\n")
+    for units in SIZES:
+        total = count(network(units).parameters())
+        print(f"\n{total:,} parameters ({'-'.join(map(str, units))})\n")
         print("| optimiser | ms | x Adam |\n|---|---:|---:|")
-        found = best(steps(sizes), repeats if total < 100_000 else max(repeats // 4, 1))
+        found = best(steps(units), repeats if total < 100_000 else max(repeats // 4, 1))
         for name, milliseconds in found.items():
             print(f"| {name} | {milliseconds:.2f} | {milliseconds / found['Adam']:.0f} |")
 

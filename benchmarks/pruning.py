@@ -23,8 +23,8 @@ from torch.nn.functional import cross_entropy
 from attractor.estimates import estimate
 from attractor.meta import Problem, train
 from attractor.models import MLP, ResNet
-from attractor.optimisers import GlobalM2SGD
-from attractor.optimisers.rule import count, flatten
+from attractor.optimisers import GlobalM2SGD, View
+from attractor.optimisers.view import count, flatten
 from attractor.tasks import FashionMNIST, Task, evaluate
 
 SIZE = 25_450
@@ -84,7 +84,8 @@ def first_update(seed: int) -> None:
     gradient = flatten(p.grad for p in model.parameters() if p.grad is not None)
     shares = []
     for rule.threshold in (0.0, 0.1, 0.2825):
-        steps, _ = rule.update(gradient, rule.init(params), params)
+        view = View.of(model.parameters())
+        steps, _ = rule.update(gradient, rule.init(params, view), params, view)
         shares.append((params + steps == 0).float().mean().item())
     print(seed, *(f"{100 * share:.2f}" for share in shares), sep=", ")
 

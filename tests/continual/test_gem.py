@@ -75,6 +75,15 @@ def test_the_solution_is_that_of_bounded_least_squares(
     np.testing.assert_allclose(g + v @ G, g + other @ G, atol=1e-3 * (1 + np.abs(g).max()))
 
 
+def test_nothing_is_projected_where_slopes_are_zero_but_for_their_rounding() -> None:
+    # a solver of non-negative least squares leaves the minimum here
+    G = np.array(
+        [[0.832031, 1.90625, -1, 0], [-0.6875, 0, 2, 2.125], [-0.625, 0.203125, 1.402116, 0]]
+    )
+    v = multipliers(G @ G.T, G @ np.array([0.0, 0.0, 0.0, 1.5]))
+    np.testing.assert_allclose(v, 0, atol=1e-9)
+
+
 @pytest.mark.parametrize("tasks", [1, 4, 19])
 @pytest.mark.parametrize("margin", [0.0, 0.5])
 def test_the_solution_is_that_of_projected_gradient_descent(tasks: int, margin: float) -> None:

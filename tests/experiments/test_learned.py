@@ -142,8 +142,8 @@ def test_bounds_of_initial_weights() -> None:
     [
         ("LSTM", "variant.optimiser.name=lstmm", "known optimiser.*'lstm'"),
         ("LSTM", "variant.optimiser.threshhold=1", "options that the optimiser lstm takes"),
-        ("MetaSGD", "variant.optimiser.ratee=1", "option of the optimiser meta_sgd.*'rate'"),
-        ("SGD", "variant.optimiser.hidden_size=1", "option of the optimiser sgd"),
+        ("MetaSGD", "variant.optimiser.ratee=1", "option of MetaSGD.*'rate'"),
+        ("SGD", "variant.optimiser.hidden_size=1", "option of SGD"),
         ("LSTM", "meta.method=es", "valid 'meta.method'"),
         ("LSTM", "network.name=mpl", "known network.*'mlp'"),
         ("LSTM", "meta.unroll=9", "unroll to be at least 1 and at most 6, but got 9"),

@@ -164,7 +164,7 @@ def test_the_estimate_is_that_of_the_paper() -> None:
                     difference += sign * losses[-1]
             lives[id(pair)] = [thetas, age + count]
             expected += difference / unroll / (2 * sigma**2) * pair.moved["rates"].numpy() / 2
-        expected /= max(1.0, np.linalg.norm(expected))
+        expected /= max(1.0, float(np.linalg.norm(expected)))
         assert rule.rates.grad is not None
         np.testing.assert_allclose(rule.rates.grad.numpy(), expected, rtol=1e-5)
         assert row["loss"] == pytest.approx(np.mean(losses))

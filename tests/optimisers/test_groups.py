@@ -36,7 +36,8 @@ def test_weight_decay_and_maximize_are_a_change_of_the_gradient(name: str) -> No
         for one, two in zip(own, other.parameters(), strict=True):
             two.data, two.grad = one.data.clone(), one.grad.clone()  # type: ignore[union-attr]
         for p, decay, sign in zip(other.parameters(), decays, signs, strict=True):
-            p.grad = (sign * p.grad).add(p.data, alpha=decay)  # type: ignore[operator]
+            assert p.grad is not None
+            p.grad = (sign * p.grad).add(p.data, alpha=decay)
         optimiser.step(context=x)
         plain.step(context=x)
         exact(values(model), values(other))

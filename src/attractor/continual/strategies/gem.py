@@ -131,8 +131,6 @@ def multipliers(
         >>> multipliers(np.array([[4.0]]), np.array([-2.0])).round(3)
         array([0.5])
     """
-    from scipy.optimize import nnls  # imported late: it takes a third of a second
-
     tasks = len(overlap)
     if not (np.isfinite(gram).all() and np.isfinite(overlap).all()):
         return np.zeros(tasks)  # the training has diverged, and no direction is better than another
@@ -145,11 +143,27 @@ def multipliers(
     q = overlap / lengths + A.T @ (A @ (margin * lengths))
     b = -(vectors.T @ q) / np.sqrt(values)
     size = max(float(np.abs(b).max()), 1e-300)  # the solver has tolerances of its own
+    return margin + size * _least(A, b / size) / lengths
+
+
+def _least(A: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""The non-negative w with the least :math:`\|A w - b\|`, by the first way that gets there."""
+    from scipy.optimize import lsq_linear, nnls  # imported late: it takes a third of a second
+
+    P, q = A.T @ A, -(A.T @ b)
     try:
-        w, _ = nnls(A, b / size)
+        w: NDArray[np.float64] = nnls(A, b)[0]
     except RuntimeError:  # too many exchanges between the active and the passive set
-        w = _descend(A.T @ A, q / size)
-    return margin + size * w / lengths
+        w = np.zeros(len(q))
+    if not _is_least(P, q, w):  # where a slope is zero but for its rounding, it may end elsewhere
+        w = lsq_linear(A, b, bounds=(0, np.inf), method="bvls", tol=1e-12).x
+    return w if _is_least(P, q, w) else _descend(P, q)
+
+
+def _is_least(P: NDArray[np.float64], q: NDArray[np.float64], w: NDArray[np.float64]) -> bool:
+    """Whether no way down is left: slopes of at least zero, and zero where w is above it."""
+    slope = P @ w + q
+    return bool((slope > -1e-8).all() and (np.abs(slope * w) < 1e-8).all())
 
 
 def _descend(P: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
