@@ -32,6 +32,7 @@ def test_version() -> None:
         ["run"],
         ["list"],
         ["report"],
+        ["verify"],
         ["data"],
         ["data", "fetch"],
         ["doctor"],

@@ -105,7 +105,8 @@ def test_a_rule_may_be_trained_on_other_learners_than_it_is_tested_on(tmp_path: 
 def test_held_out_data_may_be_cut_short() -> None:
     work = build(tiny("SGD", "train.eval_batch_size=7", "train.eval_batches=1"), Context())
     work.advance()
-    learning = work.second  # type: ignore[attr-defined]
+    learning = work.second
+    assert learning is not None
     batch = next(learning.task.held_out("test", 7))
     learning.network.eval()
     with torch.no_grad():
@@ -130,7 +131,8 @@ def test_pruning_is_measured(tmp_path: Path) -> None:
 def test_bounds_of_initial_weights() -> None:
     work = build(tiny("SGD", "network.bound=0.1"), Context())
     work.advance()
-    before = work.second.network  # type: ignore[attr-defined]
+    assert work.second is not None
+    before = work.second.network
     weight, bias = (torch.cat([p.flatten() for p in before.parameters() if p.dim() == d])
                     for d in (2, 1))  # fmt: skip
     assert 0.09 < weight.abs().max() < 0.3

@@ -17,7 +17,7 @@ def checksum(source: object) -> str:
 
     Example:
         >>> checksum([torch.tensor([1, 2]), {"y": torch.tensor(3.0)}])
-        'cb55ba6ae2f5d3c2'
+        '06c42c52e2b642ca'
     """
     digest = hashlib.sha256()
     memory: dict[int, int] = {}
