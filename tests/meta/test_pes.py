@@ -130,8 +130,8 @@ class Bowl(Quadratic):
         super().__init__(2)
 
     def draw(self, *, generator: torch.Generator) -> Any:
-        W, y = super().draw(generator=generator)
-        return Batch(0.3 * W.double(), y.double())
+        drawn = super().draw(generator=generator)
+        return Batch(0.3 * drawn.x.double(), drawn.y.double())
 
 
 def test_the_estimate_is_that_of_the_paper() -> None:
@@ -150,7 +150,8 @@ def test_the_estimate_is_that_of_the_paper() -> None:
         [row] = trainer.advance()
         expected, losses = np.zeros(2), []
         for pair, old in zip(pairs, before, strict=True):
-            W, y = (part[0].numpy() for part in pair.position.batch)
+            batch = pair.position.batch
+            W, y = batch.x[0].numpy(), batch.y[0].numpy()
             start = pair.learners.start[0].numpy()
             thetas, age = lives.get(id(pair), ([start, start], 0))
             epsilon = (pair.moved["rates"] - old).numpy()

@@ -1,6 +1,7 @@
 """Meta-gradients against plain autograd, finite differences and each other."""
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from attractor.meta.unroll import Objective, Position, first_order, second_order
 from attractor.models import MLP
 from attractor.optimisers import OPTIMISERS, LSTMOptimiser, MetaSGD, Rule, View
 from attractor.optimisers.blocks import advance
-from attractor.tasks import Digits
+from attractor.tasks import Batch, Digits
 from contracts.optimisers import NAMES
 
 SIZE = 64 * 3 + 3 + 30 + 10
@@ -28,11 +29,9 @@ def problem() -> Problem:
 class Double(Digits):
     """The digits in double precision."""
 
-    def sampler(self, batch_size: int, *, generator: torch.Generator) -> Any:
-        sampler = super().sampler(batch_size, generator=generator)
-        read = sampler.read  # type: ignore[attr-defined]
-        sampler.read = lambda x: read(x).double()  # type: ignore[attr-defined]
-        return sampler
+    def samples(self, index: Tensor, generator: torch.Generator | None = None) -> Batch:
+        batch = super().samples(index, generator)
+        return replace(batch, x=batch.x.double())
 
 
 DOUBLE = Double(order="flat")

@@ -117,7 +117,8 @@ def unpacked(archive: Path) -> IO[bytes]:
         start = file.read(6)
     for mark, opener in COMPRESSED.items():
         if start.startswith(mark):
-            return opener(archive)
+            opened: IO[bytes] = opener(archive)
+            return opened
     return archive.open("rb")
 
 

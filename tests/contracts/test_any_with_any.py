@@ -1,0 +1,232 @@
+"""Any cell, any optimiser, any strategy, any network: what the tables promise together.
+
+What a method cannot do is declared on its class; here a pair either works or is refused in one
+sentence for a declared reason.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Generator, Tensor, nn
+
+from attractor.cells import CELLS
+from attractor.continual import STRATEGIES, Learner
+from attractor.errors import InputError
+from attractor.experiments.config import ExperimentConfig
+from attractor.experiments.train import build, runs_of
+from attractor.models import make_model
+from attractor.optimisers import OPTIMISERS, LSTMOptimiser, attach, choose
+from attractor.runs.drive import Context
+from attractor.tasks import ArrayTask, Data, Task
+from attractor.tasks.streams import Stream
+from attractor.training import Plan, Supervised
+
+cells = pytest.mark.parametrize("cell", sorted(CELLS))
+CELL_OPTIONS: dict[str, dict[str, Any]] = {"decaynet": {"length": 4}}
+"""What a cell cannot do without."""
+
+STRATEGY_OPTIONS: dict[str, dict[str, Any]] = {"freeze": {"after": 1}, "ewc": {"strength": 1.0}}
+NETWORKS: dict[str, dict[str, Any]] = {
+    "mlp": {"name": "mlp", "hidden": [6]},
+    "hcn": {"name": "hcn", "hidden": [6, 6]},
+    "recurrent": {"cell": "gru", "hidden_size": 5},
+}
+RULES: dict[str, dict[str, Any]] = {
+    "sgd": {"name": "sgd", "lr": 0.01},
+    "adam": {"name": "adam", "lr": 0.01},
+    "anytime": {"name": "anytime"},
+    "mtl2l": {"name": "mtl2l"},
+}
+
+
+def seeded(seed: int = 0) -> Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def task(place: int = 0, *, timed: bool, each_step: bool = False) -> ArrayTask:
+    """Twelve samples of three classes: vectors of 4, or sequences of 4 steps of 2."""
+    g = seeded(place)
+    x = torch.randn(12, 4, 2, generator=g) if timed else torch.randn(12, 4, generator=g)
+    y = torch.arange(12) % 3
+    data = Data(x, y[:, None].repeat(1, 4) if each_step else y)
+    return ArrayTask(f"task {place}", place, data, data, (0, 1, 2), valid=data)
+
+
+def stream(*, timed: bool) -> Stream:
+    return Stream("two", [task(place, timed=timed) for place in (0, 1)], identity=True)
+
+
+def moved(before: list[Tensor], model: nn.Module) -> bool:
+    after = [p.detach() for p in model.parameters()]
+    return any(not torch.equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+def weights(model: nn.Module) -> list[Tensor]:
+    return [p.detach().clone() for p in model.parameters()]
+
+
+def model_on(spec: dict[str, Any], one: Task) -> nn.Module:
+    each_step = one.answers == "each step"
+    return make_model(spec, one.features, one.output_size, each_step=each_step, generator=seeded())
+
+
+def trains(model: nn.Module, one: Task, optimiser: Any) -> None:
+    """Two updates move the network, and nothing becomes infinite."""
+    shown = one.batches(1, generator=seeded()).draw().x
+    made = attach(choose(optimiser, model, shown, generator=seeded()), model)
+    before = weights(model)
+    training = Supervised(model, one, made, Plan(2, 4, log_every=1), generator=seeded())
+    while not training.done:
+        [row] = training.advance()
+    assert moved(before, model)
+    assert all(p.isfinite().all() for p in model.parameters())
+    assert row["loss"] > 0
+
+
+@cells
+@pytest.mark.parametrize("each_step", [False, True], ids=["classifier", "tagger"])
+def test_every_cell_in_a_classifier_and_a_tagger(cell: str, each_step: bool) -> None:
+    spec = {"cell": cell, "hidden_size": 4, **CELL_OPTIONS.get(cell, {})}
+    one = task(timed=True, each_step=each_step)
+    trains(model_on(spec, one), one, {"name": "adam", "lr": 0.01})
+
+
+@cells
+def test_every_cell_as_the_body_of_a_learned_optimiser(cell: str) -> None:
+    options = {"length": 100} if cell == "decaynet" else {}
+    one = task(timed=False)
+    model = model_on(NETWORKS["mlp"], one)
+    rule = LSTMOptimiser(cell=cell, hidden_size=4, layers=1, generator=seeded(), **options)
+    before = weights(model)
+    optimiser = attach(rule, model)
+    training = Supervised(model, one, optimiser, Plan(2, 4), generator=seeded())
+    while not training.done:
+        training.advance()
+    assert moved(before, model)
+
+
+@cells
+def test_every_cell_in_a_continual_learner(cell: str) -> None:
+    spec = {"cell": cell, "hidden_size": 4, **CELL_OPTIONS.get(cell, {})}
+    tasks = stream(timed=True)
+    learner = Learner(model_on(spec, tasks[0]), tasks, STRATEGIES["er"](), iterations=2)
+    while not learner.done:
+        learner.advance()
+    assert learner.matrix.isfinite().all()
+
+
+class Words(nn.Module):
+    """A network with an embedding, as language models have it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.readout = nn.Embedding(5, 4), nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        answer: Tensor = self.readout(self.embedding(x).mean(1))
+        return answer
+
+
+def words() -> tuple[nn.Module, Task]:
+    data = Data(torch.arange(48).reshape(12, 4) % 5, torch.arange(12) % 3)
+    torch.manual_seed(0)
+    return Words(), ArrayTask("words", 0, data, data, (0, 1, 2), valid=data)
+
+
+def images() -> tuple[nn.Module, Task]:
+    data = Data(torch.randn(12, 1, 8, 8, generator=seeded()), torch.arange(12) % 3)
+    one = ArrayTask("images", 0, data, data, (0, 1, 2), valid=data)
+    return model_on({"name": "convnet", "channels": [2], "hidden_size": 4}, one), one
+
+
+def learner(name: str) -> tuple[nn.Module, Task]:
+    if name == "embedding":
+        return words()
+    if name == "convnet":
+        return images()
+    one = task(timed=name == "recurrent")
+    return model_on(NETWORKS[name], one), one
+
+
+@pytest.mark.parametrize("network", ["mlp", "convnet", "recurrent", "embedding"])
+@pytest.mark.parametrize("name", sorted(OPTIMISERS))
+def test_every_optimiser_trains_every_network(name: str, network: str) -> None:
+    model, one = learner(network)
+    trains(model, one, {"name": name})
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+@pytest.mark.parametrize("network", sorted(NETWORKS))
+@pytest.mark.parametrize("name", sorted(STRATEGIES))
+def test_every_strategy_with_every_network_and_optimiser(
+    name: str, network: str, rule: str
+) -> None:
+    tasks = stream(timed=network == "recurrent")
+    model = model_on(NETWORKS[network], tasks[0])
+    kind: Any = STRATEGIES[name]
+    before = weights(model)
+
+    def learn() -> Learner:
+        strategy = kind(**STRATEGY_OPTIONS.get(name, {}))
+        made = Learner(model, tasks, strategy, optimiser=RULES[rule], iterations=2, batch_size=4)
+        while not made.done:
+            made.advance()
+        return made
+
+    refused = [why for needs, why in kind.limits.items() if needs in (network, rule)]
+    if refused:
+        with pytest.raises(InputError, match="expected .* but "):
+            learn()
+        return
+    found = learn()
+    assert found.matrix.isfinite().all()
+    if not kind.wraps_model:
+        assert moved(before, found.model)
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"optimiser": {"name": "anytime"}, "model": {"cell": "nru", "hidden_size": 4}},
+        {"optimiser": {"name": "lstm", "cell": "gru"}, "model": {"name": "mlp", "hidden": [4]}},
+        {"optimiser": {"name": "mtl2l"}, "model": {"cell": "tardis", "hidden_size": 4}},
+    ],
+)
+def test_pairs_from_a_configuration(tables: dict[str, Any], tmp_path: Path) -> None:
+    content = {
+        "kind": "supervised",
+        "title": "pair",
+        "budget": "quick",
+        "seeds": [0],
+        "task": {"name": "digits"},
+        "train": {"steps": 2, "batch_size": 4, "log_every": 1},
+        "variant": [{"label": "pair", **tables}],
+    }
+    [config] = runs_of("pair", ExperimentConfig.model_validate(content))
+    work = build(config, Context(out=tmp_path))
+    while not work.done:
+        rows = work.advance()
+    assert rows[0]["loss"] > 0
+
+
+@pytest.mark.parametrize("strategy", ["gem", "hat", "metasgd_cl"])
+@pytest.mark.parametrize("optimiser", ["mtl2l", "adam"])
+def test_strategies_from_a_configuration(strategy: str, optimiser: str, tmp_path: Path) -> None:
+    content = {
+        "kind": "continual",
+        "title": "pair",
+        "budget": "quick",
+        "seeds": [0],
+        "stream": {"name": "permuted_images", "dataset": "digits", "tasks": 2, "identity": True},
+        "model": {"name": "mlp", "hidden": [4]},
+        "optimiser": {"name": optimiser},
+        "train": {"steps": 2, "batch_size": 4},
+        "variant": [{"label": "pair", "strategy": {"name": strategy}}],
+    }
+    [config] = runs_of("pair", ExperimentConfig.model_validate(content))
+    work = build(config, Context(out=tmp_path))
+    while not work.done:
+        work.advance()
+    assert 0 <= work.outcome()["test"]["accuracy"] <= 1
