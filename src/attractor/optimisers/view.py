@@ -57,7 +57,7 @@ class View(NamedTuple):
         return [
             row[:, max(start, first) - first : min(stop, last) - first]
             for start, stop in borders
-            if start < last and stop > first
+            if max(start, first) < min(stop, last)
         ]
 
     def tensors(self, row: Tensor) -> list[Tensor]:
