@@ -52,12 +52,13 @@ def choose(
     pretrained = options.pop("pretrained", None)
     if pretrained not in (None, False):
         return _weights(entry.kind.key, pretrained, options)
-    if pretrained is None and not options and _comes_with_weights(entry.kind.key):
-        rule = load_pretrained(entry.kind.key)
-        if _fits(rule, shown):
-            return rule
+    if pretrained is None and not options and (names := _names(entry.kind.key)):
+        rules = [load_pretrained(entry.kind.key, name) for name in names]
+        if fitting := [rule for rule in rules if _fits(rule, shown)]:
+            return fitting[0]
         logger.warning(
-            "%s is not trained for inputs of this size; it starts as it is before training",
+            "%s comes with weights for inputs of other sizes alone; it starts untrained, and an "
+            "untrained rule may move nothing. Try `attractor meta train`.",
             entry.kind.key,
         )
     drawn = {"generator": generator} if entry.draws else {}
@@ -81,8 +82,9 @@ def _weights(kind: str, pretrained: object, options: dict[str, Any]) -> Rule:
     return load_pretrained(kind, str(pretrained))
 
 
-def _comes_with_weights(kind: str) -> bool:
-    return any(name.startswith(f"{kind}/") for name in shipped())
+def _names(kind: str) -> list[str]:
+    """The weights of a rule that come with attractor."""
+    return [name.partition("/")[2] for name in shipped() if name.startswith(f"{kind}/")]
 
 
 def _fits(rule: Rule, shown: Tensor | None) -> bool:

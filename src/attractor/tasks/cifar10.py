@@ -47,6 +47,7 @@ class CIFAR10(ImageTask):
         trailing: end each sequence with a step of zeros, at which to answer.
         normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
             not for test.
+        side: shrink images to so many rows and columns, each the mean of what it covers.
         grey: the brightness 0.30 R + 0.59 G + 0.11 B of the first 28 rows and columns, rounded,
             so that a network for MNIST can read them; one channel of 28 by 28.
         batches: how many of the five training files of 10,000 images to use.
@@ -79,6 +80,7 @@ class CIFAR10(ImageTask):
         permutation_seed: int = 0,
         trailing: bool = False,
         normalise: bool = False,
+        side: int | None = None,
         grey: bool = False,
         batches: int = 5,
         root: str | Path | None = None,
@@ -94,5 +96,6 @@ class CIFAR10(ImageTask):
             permutation_seed=permutation_seed,
             trailing=trailing,
             normalise=normalise,
+            side=side,
             white=255,
         )

@@ -47,6 +47,7 @@ class Digits(ImageTask):
         trailing: end each sequence with a step of zeros, at which to answer.
         normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
             not for test.
+        side: shrink images to so many rows and columns, each the mean of what it covers.
 
     Shape:
         x ``(batch, 8, 8)`` or ``(batch, 64, 1)``, one step more with `trailing`; y ``(batch,)``.
@@ -73,6 +74,7 @@ class Digits(ImageTask):
         permutation_seed: int = 0,
         trailing: bool = False,
         normalise: bool = False,
+        side: int | None = None,
     ) -> None:
         super().__init__(
             digits_splits(),
@@ -80,5 +82,6 @@ class Digits(ImageTask):
             permutation_seed=permutation_seed,
             trailing=trailing,
             normalise=normalise,
+            side=side,
             white=16,
         )

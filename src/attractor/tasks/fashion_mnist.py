@@ -17,6 +17,7 @@ class FashionMNIST(PublishedImages):
         trailing: end each sequence with a step of zeros, at which to answer.
         normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
             not for test.
+        side: shrink images to so many rows and columns, each the mean of what it covers.
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
 
     Shape:

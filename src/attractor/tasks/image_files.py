@@ -57,6 +57,7 @@ class PublishedImages(ImageTask):
         permutation_seed: int = 0,
         trailing: bool = False,
         normalise: bool = False,
+        side: int | None = None,
         root: str | Path | None = None,
     ) -> None:
         super().__init__(
@@ -65,5 +66,6 @@ class PublishedImages(ImageTask):
             permutation_seed=permutation_seed,
             trailing=trailing,
             normalise=normalise,
+            side=side,
             white=255,
         )

@@ -47,6 +47,7 @@ class Reading:
         width: columns of an image.
         channels: colours of a pixel.
         order: ``"rows"``, ``"pixels"``, ``"permuted"``, ``"flat"`` or ``"image"``.
+        side: shrink images to so many rows and columns, each the mean of what it covers.
         permutation_seed: draws the one permutation that ``"permuted"`` applies to all images.
         trailing: end each sequence with a step of zeros, at which to answer.
         white: the value of a pixel that becomes 1.
@@ -79,6 +80,7 @@ class Reading:
         *,
         channels: int = 1,
         order: Order = "rows",
+        side: int | None = None,
         permutation_seed: int = 0,
         trailing: bool = False,
         white: int,
@@ -87,7 +89,9 @@ class Reading:
     ) -> None:
         one_of("order", order, get_args(Order))
         whole("permutation_seed", permutation_seed, 0)
-        self.shape = (channels, height, width)
+        self.shape, self.side = (channels, height, width), side
+        if side is not None:
+            height = width = whole("side", side, 1)
         self.order, self.trailing = order, flag("trailing", trailing)
         self.white, self.mean, self.std = white, mean, std
         self.at_once = order in ("flat", "image")
@@ -106,7 +110,10 @@ class Reading:
 
     def __call__(self, images: Tensor) -> Tensor:
         """The images as the network gets them."""
-        x = (images.reshape(-1, *self.shape) / self.white - self.mean) / self.std
+        x = images.reshape(-1, *self.shape) / self.white
+        if self.side is not None:
+            x = F.adaptive_avg_pool2d(x, self.side)
+        x = (x - self.mean) / self.std
         if self.at_once:
             return x if self.order == "image" else x.flatten(1)
         x = x.movedim(1, -1).flatten(1, 2)  # (batch, pixels, channels)
@@ -128,6 +135,7 @@ class ImageTask(ArrayTask):
         trailing: bool,
         white: int,
         normalise: bool = False,
+        side: int | None = None,
     ) -> None:
         *channels, height, width = splits.train.x.shape[1:]
         mean, std = channel_statistics(splits, white) if flag("normalise", normalise) else (0, 1)
@@ -144,6 +152,7 @@ class ImageTask(ArrayTask):
                 width,
                 channels=channels[0] if channels else 1,
                 order=order,
+                side=side,
                 permutation_seed=permutation_seed,
                 trailing=trailing,
                 white=white,

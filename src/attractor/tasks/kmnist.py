@@ -26,6 +26,7 @@ class KMNIST(ImageTask):
         trailing: end each sequence with a step of zeros, at which to answer.
         normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
             not for test.
+        side: shrink images to so many rows and columns, each the mean of what it covers.
         source: ``"all"`` images, or those of the ``"test"`` set alone.
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
 
@@ -55,6 +56,7 @@ class KMNIST(ImageTask):
         permutation_seed: int = 0,
         trailing: bool = False,
         normalise: bool = False,
+        side: int | None = None,
         source: Source = "all",
         root: str | Path | None = None,
     ) -> None:
@@ -69,5 +71,6 @@ class KMNIST(ImageTask):
             permutation_seed=permutation_seed,
             trailing=trailing,
             normalise=normalise,
+            side=side,
             white=255,
         )

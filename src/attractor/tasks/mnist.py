@@ -18,6 +18,7 @@ class MNIST(PublishedImages):
             steps with it.
         normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
             not for test.
+        side: shrink images to so many rows and columns, each the mean of what it covers.
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
 
     Shape:

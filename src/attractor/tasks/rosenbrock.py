@@ -42,7 +42,7 @@ class Rosenbrock(Objective):
         super().__init__(dimension, least=2)
 
     def draw(self, *, generator: Generator) -> Batch:
-        """The function, which takes no chance."""
+        """The function, which is always the same."""
         return Batch(torch.eye(self.dimension), torch.ones(self.dimension))
 
     def value(self, output: Tensor, y: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """The contract of a strategy: what it may do, and when."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from torch import Generator, Tensor, nn
@@ -58,6 +58,9 @@ class Strategy:
 
     sets_rate: ClassVar[bool] = False
     """Whether it changes the rate of the optimiser."""
+
+    limits: ClassVar[Mapping[str, str]] = {}
+    """What it cannot do: kinds of networks or optimisers, and why; refused in words."""
 
     own_rates: ClassVar[bool] = False
     """Whether it steps at rates of its own, whatever the optimiser's."""

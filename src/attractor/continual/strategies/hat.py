@@ -1,7 +1,7 @@
 """Hard attention to the task."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -38,11 +38,11 @@ class HAT(Strategy):
     weight that is scaled instead of its gradient, since what is remembered would move it still.
 
     Args:
-        strength: :math:`\lambda`, how dear new units are.
+        strength: :math:`\lambda`, what a new unit costs.
         sharpness: :math:`s_{max}`, at least 1.
         protect_head: let later tasks spare the output layer's weights from used units too; the
             paper has a head per task, which needs no protection.
-        wires: how the layers of a model hang together that is not of `attractor.models`.
+        wires: how the layers are joined of a model that is not of `attractor.models`.
 
     Example:
         >>> HAT(0.75).sharpness
@@ -61,6 +61,11 @@ class HAT(Strategy):
 
     reference = "serra2018overcoming"
     wraps_model = True
+    limits: ClassVar = {
+        "recurrent": "a mask holds for the units of a layer, not for the states of a cell",
+        "convnet": "its masks are for vectors of units; say by wires how other layers are joined",
+        "resnet": "its masks are for vectors of units; say by wires how other layers are joined",
+    }
 
     def __init__(
         self,

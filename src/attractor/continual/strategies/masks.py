@@ -26,7 +26,7 @@ class Wire(NamedTuple):
 
 
 def wiring(model: nn.Module) -> list[Wire]:
-    """How the layers of a network of `attractor.models` hang together.
+    """How the layers of a network of `attractor.models` are joined.
 
     Past a highway or residual connection a unit goes on, unmasked, to all layers above, so whatever
     feeds it feeds them too.
@@ -54,7 +54,7 @@ def wiring(model: nn.Module) -> list[Wire]:
         return [*wires, Wire("last", depth, ())]
     raise InputError(
         f"expected an MLP, HCN or ResMLP, whose layers can be masked, but got "
-        f"{type(model).__name__}. Say how its layers hang together with wires=[Wire(...), ...]."
+        f"{type(model).__name__}. Say how its layers are joined with wires=[Wire(...), ...]."
     )
 
 
@@ -68,7 +68,7 @@ class Masked(nn.Module):
         model: the network.
         tasks: how many tasks there will be.
         sharpness: :math:`s` in evaluation; in training it is ``self.s``.
-        wires: how its layers hang together; ``None`` asks `wiring`.
+        wires: how its layers are joined; ``None`` asks `wiring`.
         generator: draws the embeddings, from a normal distribution.
 
     Shape:
