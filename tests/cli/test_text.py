@@ -12,8 +12,8 @@ from attractor.cli.progress import Watch
 from attractor.cli.tables import results_table, table
 from attractor.cli.text import Formatter, visible, warn
 from attractor.errors import InputError
-from attractor.experiments.results import summary
-from attractor.experiments.saved import load_runs
+from attractor.results import summary
+from attractor.runs.read import load_runs
 from attractor.files import check_target
 from experiments.helpers import TINY, called, tiny
 from experiments.test_results import ended, save

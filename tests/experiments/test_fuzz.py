@@ -16,8 +16,8 @@ import tomli_w
 from attractor.cli.tables import results_table
 from attractor.errors import InputError
 from attractor.experiments.config import read_toml
-from attractor.experiments.results import summary
-from attractor.experiments.saved import read_runs
+from attractor.results import summary
+from attractor.runs.read import read_runs
 from attractor.experiments.table import load
 from attractor.report import build
 from experiments.helpers import TINY

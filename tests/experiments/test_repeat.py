@@ -10,7 +10,7 @@ import pytest
 from attractor.errors import InputError
 from attractor.experiments.config import RunConfig
 from attractor.experiments.repeat import compared, read_run, repeatable, verify
-from attractor.experiments.saved import load_runs
+from attractor.runs.read import load_runs
 from attractor.experiments.train import run_all, run_folder, train
 from experiments.helpers import TINY, called, numbers, tiny
 from experiments.test_learned import tiny as tiny_learned

@@ -1,11 +1,11 @@
 """Changes to configurations: ``a.b=value`` from the command line, and tables laid over tables."""
 
 import copy
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attractor.errors import InputError, shortened
+from attractor.toml import DEEPEST, parsed
 
 LENGTHS = (
     *(("train", key) for key in ("steps", "batch_size")),
@@ -16,30 +16,6 @@ LENGTHS = (
 
 NAMED = ("task", "stream", "model", "optimiser", "strategy")
 """The tables that name what they are about."""
-
-DEEPEST = 20
-"""Tables in tables beyond which a file is no configuration."""
-
-
-def parsed(text: str) -> dict[str, Any]:
-    """TOML of a depth that a configuration can have; `ValueError` for all else."""
-    try:
-        content = tomllib.loads(text)
-    except RecursionError:
-        content = {}
-        levels: list[Any] = [None]
-    else:
-        levels = [content]
-        for _ in range(DEEPEST):
-            levels = [inner for one in levels for inner in _inside(one)]
-    if levels:
-        raise ValueError(f"tables and lists more than {DEEPEST} deep")
-    return content
-
-
-def _inside(value: Any) -> list[Any]:
-    each = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
-    return [one for one in each if isinstance(one, dict | list)]
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

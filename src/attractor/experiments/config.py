@@ -11,7 +11,8 @@ import tomli_w
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from attractor.errors import InputError, shortened, unknown
-from attractor.experiments.changes import agreement, laid_over, name_of, overruled, parsed
+from attractor.experiments.changes import agreement, laid_over, name_of, overruled
+from attractor.toml import parsed
 
 VERSION = 2
 """The newest form of configuration file that this release reads."""
