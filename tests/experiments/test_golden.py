@@ -15,7 +15,7 @@ import torch
 
 from attractor.experiments.config import RunConfig
 from attractor.experiments.table import load
-from attractor.experiments.train import run_folder, train
+from attractor.experiments.train import run_folder, runs_of, train
 from attractor.tasks.images import Images
 from attractor.tasks.streams.incremental import SETTINGS
 
@@ -28,7 +28,7 @@ def runs() -> dict[str, RunConfig]:
     found = {}
     for path in sorted(GOLDEN.glob("*.toml")):
         name, experiment = load(str(path))
-        for config in experiment.runs(name):
+        for config in runs_of(name, experiment):
             label = re.sub(r"[^a-z0-9]+", "-", config.label.lower())
             found[f"{name}-{label}"] = config
     return found
