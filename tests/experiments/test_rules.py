@@ -1,27 +1,26 @@
 """Meta-training into a file: stopped and taken up, with a card; and optimisers by name."""
 
-import math
 import re
 from pathlib import Path
 
 import pytest
 import torch
-from attractor.experiments.learned_config import LearnedRun
 
 from attractor.errors import InputError
 from attractor.experiments.comparison import compare_on, rows
+from attractor.experiments.kinds.supervised import SupervisedRun
 from attractor.experiments.rules import named, read_card, train_rule
-from attractor.meta import MetaTrainer, Progress
+from attractor.meta import MetaTrainer
 from attractor.optimisers import Rule, load_rule, shipped
-from attractor.training.process import Stopped
-from experiments.test_learned import tiny
+from attractor.training.process import Row, Stopped
+from experiments.helpers import tiny_optimiser as tiny
 
 
 def weights(rule: Rule) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in rule.parameters()])
 
 
-def stopped(config: LearnedRun, out: Path) -> Rule:
+def stopped(config: SupervisedRun, out: Path) -> Rule:
     """The rule when its training is stopped after every single update."""
     while True:
         try:
@@ -58,10 +57,10 @@ def test_learners_that_were_given_up_leave_no_hole_in_the_card(
 ) -> None:
     whole = MetaTrainer.advance
 
-    def advance(trainer: MetaTrainer) -> Progress:
+    def advance(trainer: MetaTrainer) -> list[Row]:
         first = trainer.round == 0
-        progress = whole(trainer)
-        return progress._replace(loss=math.nan, last=math.inf) if first else progress
+        rows = whole(trainer)
+        return [] if first else rows
 
     monkeypatch.setattr(MetaTrainer, "advance", advance)
     train_rule(tiny("LSTM"), tmp_path / "rule.safetensors")
