@@ -174,7 +174,7 @@ def test_wrong_names_are_named(change: str, message: str, tmp_path: Path) -> Non
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="the loss became .* in task 1.* Try a smaller rate of the optimiser"):
+    with pytest.raises(RunError, match="the loss became .* in task 1.* Try a smaller rate of"):
         train(tiny("optimiser.lr=1e38"), tmp_path)
 
 

@@ -128,7 +128,7 @@ def test_unknown_names_and_options(tmp_path: Path) -> None:
         train(tiny("model.peepholes=False", label="LSTM"), tmp_path)
     with pytest.raises(InputError, match="values that the cell lstm can use, but got"):
         train(tiny("model.t_max=abc", label="LSTM"), tmp_path)
-    with pytest.raises(InputError, match="'generator', which is not for a configuration"):
+    with pytest.raises(InputError, match="known option of the model recurrent .* got 'generator'"):
         train(tiny("model.generator=3"), tmp_path)
     with pytest.raises(InputError, match="key of model.compose .* Did you mean 'zoneout'"):
         train(tiny("model.compose={ zoneut = 0.1 }"), tmp_path)
