@@ -69,7 +69,7 @@ def test_a_run_whose_meta_training_diverges_is_not_done(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["test", "sgd:lr=-1"], "options that SGD can use, but got {'lr': -1.0}: Invalid learning rate"),
+        (["test", "sgd:lr=-1"], "that SGD can use, but got {'lr': -1.0}: Invalid learning"),
         (["train", LEARNED, "--only", "LSTM", "--out", "rule"],
          "to end in .safetensors, but got rule. Try rule.safetensors"),
         (["train", LEARNED, "--only", "LSTM", "--out", "r.safetensors", "--set", "meta.steps=[5]"],
