@@ -18,8 +18,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MplFigure
 
-from attractor.experiments.results import curve
-from attractor.experiments.saved import Run, load_runs
+from attractor.results import curve
+from attractor.runs.read import Run, load_runs
 
 STYLE: Any = {
     "axes.grid": True,

@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from attractor.experiments.train import run_folder, train
 from attractor.runs import checkpoint
-from experiments.helpers import TINY, attractor, called, numbers, tiny
+from experiments.helpers import TINY, TINY_OPTIMISERS, TINY_STREAM, attractor, called, numbers, tiny
 
 ONE = ("run", TINY, "--only", "GRU", "--seed", "0")
 
@@ -208,7 +208,7 @@ def test_a_second_process_says_that_the_run_is_running(tmp_path: Path) -> None:
 
 
 def test_a_run_that_diverges_exits_with_1(tmp_path: Path) -> None:
-    wild = ("--set", "train.lr=3e38", "--set", "train.optimiser=sgd")
+    wild = ("--set", "optimiser=sgd", "--set", "optimiser.lr=3e38")
     done = called(*ONE, *wild, "--out", tmp_path, "-q")
     assert done.returncode == 1
     assert re.search(r"the loss became \S+ at step \d+ of 60 \(gradient norm", done.stderr)
@@ -224,11 +224,11 @@ def test_a_run_that_diverges_exits_with_1(tmp_path: Path) -> None:
         (["run", "nowhere.toml"], "a configuration file at nowhere.toml, but got: No such file"),
         ([*ONE, "--set", "model.cell=grru"], "known cell .* but got 'grru'. Did you mean 'gru'"),
         ([*ONE, "--set", "task.name=digit"], "known task .* Did you mean 'digits'"),
-        ([*ONE, "--set", "model.hidden_size=-1"], "'model.0.hidden_size' .* but got -1"),
+        ([*ONE, "--set", "model.hidden_size=-1"], "hidden_size to be .* but got -1"),
         ([*ONE, "--set", "train.stepz=1"], "known key .* Did you mean 'train.steps'"),
         ([*ONE, "--set", "train.device=cuda:9"], "a device that torch can use here"),
         ([*ONE, "--out", "/dev/null/x"], "expected to be able to write /dev/null/x"),
-        (["run", TINY, "--only", "GRUU"], "known model of this experiment"),
+        (["run", TINY, "--only", "GRUU"], "known variant of this experiment"),
         ([*ONE, "--set", "task.name=mnist", "--set", "task.order=rows", "--data", "none"],
          "at none/MNIST/raw/.*attractor data fetch mnist"),
         (["report", "none"], "a folder with runs at none, but got nothing there"),
@@ -269,7 +269,7 @@ def test_head_may_close_the_pipe() -> None:
 
 
 def test_meta_train_card_and_test(tmp_path: Path) -> None:
-    config = Path(TINY).with_name("tiny_learned.toml")
+    config = TINY_OPTIMISERS
     out = tmp_path / "rule.safetensors"
     done = called("meta", "train", config, "--only", "LSTM", "--out", out)
     assert (done.returncode, done.stdout) == (0, f"{out}\n"), done.stderr
@@ -280,6 +280,7 @@ def test_meta_train_card_and_test(tmp_path: Path) -> None:
     compared = called("meta", "test", out, "sgd:lr=0.1", "--steps", "5", "--seeds", "2", "-q")
     assert compared.returncode == 0
     assert "sgd:lr=0.1" in compared.stdout
-    refused = called("meta", "train", TINY, "--out", out)
-    assert refused.returncode == 2
-    assert "is of kind sequence" in refused.stderr
+    for wrong, text in ((TINY_STREAM, "is of kind continual"), (TINY, "is made by hand")):
+        refused = called("meta", "train", wrong, "--out", out)
+        assert refused.returncode == 2
+        assert text in refused.stderr

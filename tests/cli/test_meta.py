@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from attractor.optimisers import load_rule
-from experiments.helpers import TINY, called
+from experiments.helpers import TINY_OPTIMISERS as LEARNED
+from experiments.helpers import called
 
-LEARNED = Path(TINY).with_name("tiny_learned.toml")
 WILD = ("--set", "meta.perturb=1e38")
 
 
@@ -69,7 +69,7 @@ def test_a_run_whose_meta_training_diverges_is_not_done(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["test", "sgd:lr=-1"], "that SGD can use, but got {'lr': -1.0}: .* Leave them out"),
+        (["test", "sgd:lr=-1"], "that SGD can use, but got {'lr': -1.0}: Invalid learning"),
         (["train", LEARNED, "--only", "LSTM", "--out", "rule"],
          "to end in .safetensors, but got rule. Try rule.safetensors"),
         (["train", LEARNED, "--only", "LSTM", "--out", "r.safetensors", "--set", "meta.steps=[5]"],

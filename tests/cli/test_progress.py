@@ -4,16 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
-from attractor.experiments.engine import Ended
 from rich.progress import TimeRemainingColumn
 
 from attractor.cli.progress import Watch
 from attractor.experiments.config import RunConfig
 from attractor.experiments.table import load
+from attractor.experiments.train import runs_of
+from attractor.runs.jobs import Ended
 
 
 def watch(tmp_path: Path) -> tuple[Watch, RunConfig]:
-    config = load("permuted-mnist")[1].runs("permuted-mnist")[0]
+    config = runs_of(*load("permuted-mnist"))[0]
     return Watch([config], tmp_path, quiet=True), config
 
 
@@ -46,7 +47,7 @@ def test_a_line_has_the_last_loss(tmp_path: Path, rows: list[dict[str, object]],
 
 def test_how_long_a_run_is_may_be_for_its_data_to_tell(tmp_path: Path) -> None:
     changes = ["stream={name='split_series'}"]
-    config = load("permuted-mnist", changes)[1].runs("permuted-mnist")[0]
+    config = runs_of(*load("permuted-mnist", changes))[0]
     line = Watch([config], tmp_path, quiet=True)._line(config.id, {"step": 10, "loss": 0.5})
     assert line.endswith("step 10/?, loss 0.5000")
 
@@ -74,7 +75,7 @@ def test_bars_have_the_time_left(tmp_path: Path) -> None:
 def test_what_was_stopped_is_not_counted_as_finished(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    configs = load("permuted-mnist")[1].runs("permuted-mnist")[:3]
+    configs = runs_of(*load("permuted-mnist"))[:3]
     with Watch(configs, tmp_path, quiet=False) as shown:
         for config, how in zip(configs, ("done", "stopped", "stopped"), strict=True):
             shown.end(Ended(config, how))

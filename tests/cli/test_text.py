@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from attractor.experiments.engine import Ended
 
 from attractor.cli.main import app
 from attractor.cli.progress import Watch
 from attractor.cli.tables import results_table, table
 from attractor.cli.text import Formatter, visible, warn
 from attractor.errors import InputError
-from attractor.experiments.results import summary
-from attractor.experiments.saved import load_runs
 from attractor.files import check_target
+from attractor.results import summary
+from attractor.runs.jobs import Ended
+from attractor.runs.read import load_runs
 from experiments.helpers import TINY, called, tiny
-from experiments.test_results import ended, save
+from results.test_results import ended, save
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x07", "\x9b31m", "\r", "\u202e", "\u2028", "\x7f"])

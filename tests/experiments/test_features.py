@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from attractor.experiments.continual_config import ContinualRun, StreamConfig
-from attractor.experiments.features import Source, kept_features, key
 
 from attractor.errors import InputError, RunError
-from attractor.experiments import features
-from attractor.experiments.config import RunConfig
+from attractor.experiments.kinds import continual, features
+from attractor.experiments.kinds.continual import ContinualRun
+from attractor.experiments.kinds.features import Features, Source, kept_features, key
+from attractor.experiments.kinds.parts import Spec
 from attractor.experiments.table import load
-from attractor.experiments.train import run_folder, train
+from attractor.experiments.train import run_folder, runs_of, train
 from attractor.models import ResNet
 from attractor.runs.checkpoint import candidates, read_state
 from attractor.runs.drive import Context, Every, drive, never
@@ -25,11 +25,11 @@ from attractor.tasks.streams.incremental import SETTINGS, Shifted
 from attractor.training.process import Stopped
 
 SMALL = (
-    "stream.features.network={name='resnet', depth=20}",
-    "stream.features.augment=false",
-    "stream.features.steps=4",
-    "stream.features.batch_size=6",
-    "stream.features.lr=0.01",
+    "features.model={name='resnet', depth=20, stem='small'}",
+    "features.augment=false",
+    "features.steps=4",
+    "features.batch_size=6",
+    "features.lr=0.01",
     "stream.batches=1",
     "train.steps=2",
 )
@@ -49,29 +49,42 @@ def small_cifar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SETTINGS, "cifar10", SETTINGS["cifar10"]._replace(load=small_images))
 
 
-def small(*changes: str, label: str = "MLP") -> RunConfig:
+def small(*changes: str, label: str = "MLP") -> ContinualRun:
     name, experiment = load("incremental-cifar10", [*SMALL, *changes])
-    return experiment.runs(name, [label])[0]
-
-
-def stream_config(*changes: str) -> StreamConfig:
-    config = small(*changes)
+    config = runs_of(name, experiment, [label])[0]
     assert isinstance(config, ContinualRun)
-    return config.stream
+    return config
+
+
+def folder_of(*changes: str) -> str:
+    """Where the features of a run are kept."""
+    found = []
+
+    def kept(settings: Features, stream: Spec, source: Source, *_: object, **__: object) -> Stream:
+        found.append(key(settings, stream))
+        return Stream("none", [])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(continual, "kept_features", kept)
+        patch.setattr(continual, "inject_noise", lambda stream, share: stream)
+        continual.build_stream(small(*changes), Context(), torch.device("cpu"))
+    return found[0]
 
 
 def made(out: Path, *changes: str, stop: Callable[[], bool] = never) -> Stream:
     images = partial(incremental_images, dataset="cifar10", batches=1)
     source = Source(partial(images, part="first"), images)
+    config, context = small(*changes), Context(out=out, stop=stop)
+    assert config.features is not None
     return kept_features(
-        stream_config(*changes), source, Context(out=out, stop=stop), device=torch.device("cpu")
+        config.features, config.stream, source, context, device=torch.device("cpu")
     )
 
 
 def same(one: Stream, other: Stream) -> bool:
     return all(
         torch.equal(a.train.x, b.train.x) and torch.equal(a.test.x, b.test.x)
-        for a, b in zip(one, other, strict=True)
+        for a, b in zip(one.arrays(), other.arrays(), strict=True)
     )
 
 
@@ -79,20 +92,20 @@ def test_they_are_those_of_the_network_that_learnt_the_first_classes(tmp_path: P
     stream = made(tmp_path)
     assert [task.name for task in stream] == ["classes 4, 5", "classes 6, 7", "classes 8, 9"]
     (folder,) = (tmp_path / "features").iterdir()
-    before = next(candidates(folder))["process"]["learner"]["model"]
+    before = next(candidates(folder))["process"]["model"]
     network = ResNet(20, 4).eval()
     network.load_state_dict(before)
     images, answers = small_images("test", None)
-    for task in stream:
+    for task in stream.arrays():
         rows = torch.isin(answers, torch.tensor([4, 5]) + 2 * task.place)
         with torch.no_grad():
             seen = network.features(SETTINGS["cifar10"].scale(images[rows]))
-        torch.testing.assert_close(task.test_samples.x, seen)
-        assert torch.equal(task.test_samples.y, answers[rows] % 2)
+        torch.testing.assert_close(task.test.x, seen)
+        assert torch.equal(task.test.y, answers[rows] % 2)
 
 
 def test_the_network_learns_and_its_accuracy_is_kept(tmp_path: Path) -> None:
-    made(tmp_path, "stream.features.steps=40", "stream.features.lr=0.05")
+    made(tmp_path, "features.steps=40", "features.lr=0.05")
     (folder,) = (tmp_path / "features").iterdir()
     assert json.loads((folder / "done.json").read_text())["accuracy"] > 0.9
     lines = (folder / "metrics.jsonl").read_text().splitlines()
@@ -109,7 +122,7 @@ def test_every_run_of_an_experiment_uses_them(
 
     monkeypatch.setitem(SETTINGS, "cifar10", SETTINGS["cifar10"]._replace(load=gone))
     name, experiment = load("incremental-cifar10", [*SMALL, "seeds=[0]"])
-    for config in experiment.runs(name):
+    for config in runs_of(name, experiment):
         train(config, tmp_path)
         outcome = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
         assert len(outcome["matrix"]) == 4, config.label
@@ -149,7 +162,7 @@ def test_killed_between_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         made(tmp_path / "broken", stop=killed)
     (folder,) = (tmp_path / "broken" / "features").iterdir()
     (saved,) = candidates(folder)
-    assert saved["process"]["learner"]["update"] == 2
+    assert saved["process"]["step"] == 2
     assert same(whole, made(tmp_path / "broken"))
     assert asked == 3
 
@@ -163,7 +176,11 @@ def test_of_two_at_once_the_second_waits(tmp_path: Path) -> None:
 
     source = Source(first, partial(incremental_images, dataset="cifar10", batches=1))
     context = Context(out=tmp_path)
-    call = partial(kept_features, stream_config(), source, context, device=torch.device("cpu"))
+    config = small()
+    assert config.features is not None
+    call = partial(
+        kept_features, config.features, config.stream, source, context, device=torch.device("cpu")
+    )
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(lambda _: call(), range(2))
     assert asked == ["first"]
@@ -183,26 +200,26 @@ def test_a_damaged_file_is_made_again(tmp_path: Path, both: bool) -> None:
 
 
 def test_a_folder_for_all_that_decides_them_and_no_other() -> None:
-    usual = key(stream_config())
+    usual = folder_of()
     assert usual.startswith("cifar10-")
-    for change in ("stream.identity=true", "stream.noise=0.1", "train.lr=0.5"):
-        assert key(stream_config(change)) == usual
+    for change in ("stream.identity=true", "stream.noise=0.1", "optimiser.lr=0.5"):
+        assert folder_of(change) == usual
     others = [
         "stream.batches=2",
         "stream.first=2",
         "stream.dataset=cifar100",
-        "stream.features.seed=1",
-        "stream.features.steps=5",
-        "stream.features.lr=0.02",
-        "stream.features.augment=true",
-        "stream.features.network.depth=32",
+        "features.seed=1",
+        "features.steps=5",
+        "features.lr=0.02",
+        "features.augment=true",
+        "features.model.depth=32",
     ]
-    assert len({usual, *(key(stream_config(change)) for change in others)}) == 1 + len(others)
+    assert len({usual, *(folder_of(change) for change in others)}) == 1 + len(others)
 
 
 def test_runs_without_features_keep_their_folders() -> None:
-    name, experiment = load("permuted-mnist")
-    assert experiment.runs(name)[0].id == "metasgd-cl-0-7cf35777ff"
+    config = runs_of(*load("permuted-mnist"))[0]
+    assert config.id == "metasgd-cl-0-9857b7a1fe"
 
 
 def test_shifted_images_are_windows_of_padded_ones() -> None:
@@ -231,12 +248,12 @@ def test_shifted_images_are_windows_of_padded_ones() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("stream.features.network={name='mlp'}", "a network that gives features, but got 'mlp'"),
-        ("stream.features.network.depth=19", "known depth of a ResNet"),
-        ("stream.features.network.widht=3", "options that the network resnet takes"),
-        ("stream.features.step=3", "key in .*'stream.features.steps'"),
-        ("stream.features.steps=0", "valid 'stream.features.steps'"),
-        ("stream={name='split_images', features={steps=1, network={name='resnet'}}}", FIRST),
+        ("features.model={name='mlp'}", "a network that gives features, but got 'mlp'"),
+        ("features.model.depth=19", "known depth of a ResNet"),
+        ("features.model.widht=3", "option of the model resnet"),
+        ("features.step=3", "key in .*'features.steps'"),
+        ("features.steps=0", "valid 'features.steps'"),
+        ("stream={name='split_images', dataset='digits'}", FIRST),
     ],
 )
 def test_bad_input(change: str, message: str, tmp_path: Path) -> None:
@@ -245,5 +262,5 @@ def test_bad_input(change: str, message: str, tmp_path: Path) -> None:
 
 
 def test_a_pretraining_that_diverges_says_so(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="became .* a smaller stream.features.lr"):
-        train(small("stream.features.lr=1e38"), tmp_path)
+    with pytest.raises(RunError, match="became .* a smaller features.lr"):
+        train(small("features.lr=1e38"), tmp_path)

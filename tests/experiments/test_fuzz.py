@@ -16,14 +16,15 @@ import tomli_w
 from attractor.cli.tables import results_table
 from attractor.errors import InputError
 from attractor.experiments.config import read_toml
-from attractor.experiments.results import summary
-from attractor.experiments.saved import read_runs
 from attractor.experiments.table import load
+from attractor.experiments.train import runs_of
 from attractor.report import build
+from attractor.results import summary
+from attractor.runs.read import read_runs
 from experiments.helpers import TINY
 
 CONFIGURATIONS, FOLDERS = 1400, 600
-FILES = [TINY.with_name(name) for name in ("tiny.toml", "tiny-stream.toml", "tiny_learned.toml")]
+FILES = [TINY.with_name(name) for name in ("tiny.toml", "tiny-stream.toml", "tiny-optimisers.toml")]
 
 
 def nested(depth: int, kind: type) -> Any:
@@ -37,14 +38,23 @@ ODD: list[Any] = [
     *(0, -1, 1, 3, 10**18, 10**400, -(10**400), 0.5, -0.0, 1e308, -1e308, 1e-320),
     *(float("nan"), float("inf"), True, False, "", " ", ".", "..", "../../../x", "/etc/passwd"),
     *("x" * 5000, "\x1b[31mred\x07", "[/b]", "LSTM [big]", "%{x}", "</script>", "\u202e", "\n"),
-    *("sequence", "learned", "tiny.toml", "a\x00b", "no.such:Thing", "os:system", ":", "os:path.x"),
+    *(
+        "supervised",
+        "continual",
+        "tiny.toml",
+        "a\x00b",
+        "no.such:Thing",
+        "os:system",
+        ":",
+        "os:path.x",
+    ),
     *([], [[]], [1, "a"], [{}], ["GRU", "GRU"], {}, {"name": 3}, {"name": "er"}, {"a": {"b": 1}}),
     *(nested(30, list), nested(30, dict), datetime.date(2026, 1, 2)),
 ]
 KEYS = [
     *("base", "kind", "version", "seeds", "budget", "title", "label", "experiment", "seed"),
     *("variant", "model", "train", "task", "stream", "network", "strategy", "meta", "optimiser"),
-    *("steps", "tasks", "name", "grid", "also", "features", "hidden", "compose", "changes"),
+    *("steps", "tasks", "name", "grid", "also", "features", "cell", "hidden", "compose", "changes"),
     *("", "x" * 3000, "a.b", "\x1b[2J", "[/b]", "split", "step", "test", "loss", "accuracy"),
 ]
 TEXTS = [
@@ -119,7 +129,7 @@ def use(path: Path, changes: list[str]) -> None:
     """All that is done with a configuration before it is run."""
     name, experiment = load(str(path), changes)
     out = path.with_name("out")
-    for run in experiment.runs(name):
+    for run in runs_of(name, experiment):
         assert (out / run.experiment / run.id).resolve().parent.parent == out
         assert run.to_toml()
         assert run.total is None or run.total > 0

@@ -3,18 +3,18 @@
 from pathlib import Path
 
 import pytest
-from attractor.experiments.folder import run_folder
 
 from attractor.errors import InputError
 from attractor.experiments.table import load
-from attractor.experiments.train import train
+from attractor.experiments.train import run_folder, runs_of, train
 from experiments.helpers import TINY, called
+from experiments.helpers import TINY_STREAM as STREAM
 
-STREAM = TINY.with_name("tiny-stream.toml")
 MODULE = """
 from attractor.cells import GRUCell
 from attractor.continual import ER
-from attractor.experiments.kinds import KINDS, Kind, SequenceExperiment, SequenceRun
+from attractor.experiments.config import Kind
+from attractor.experiments.kinds.supervised import SupervisedRun, build
 from attractor.tasks import Digits
 from attractor.tasks.streams import split_images
 
@@ -30,14 +30,10 @@ class Strategy(ER):
 def stream(*, size: int = 5, root=None):
     return split_images(dataset="digits", size=size, root=root)
 
-class Run(SequenceRun):
+class Run(SupervisedRun):
     kind: str = "{name}:KIND"
 
-class Experiment(SequenceExperiment):
-    run = Run
-    kind: str = "{name}:KIND"
-
-KIND = Kind(Experiment, "attractor.experiments.sequence")
+KIND = Kind(Run, build)
 """
 
 
@@ -65,7 +61,7 @@ def test_a_run_with_something_of_ones_own(
 ) -> None:
     changes = [change.format(name), "train.steps=3"]
     title, experiment = load(str(tmp_path / file.name), changes)
-    config = experiment.runs(title)[0]
+    config = runs_of(title, experiment)[0]
     train(config, tmp_path / "runs")
     assert (run_folder(tmp_path / "runs", config) / "done.json").exists()
 
@@ -76,7 +72,7 @@ def test_a_strategy_of_ones_own(name: str, tmp_path: Path) -> None:
         path.read_text().replace('name = "er", size', f'name = "{name}:Strategy", size')
     )
     title, experiment = load(str(path), ["train.steps=3"])
-    config = experiment.runs(title, ["both"])[0]
+    config = runs_of(title, experiment, ["both"])[0]
     train(config, tmp_path / "runs")
     assert (run_folder(tmp_path / "runs", config) / "done.json").exists()
 
@@ -96,4 +92,4 @@ def test_what_is_no_cell_is_refused(name: str, tmp_path: Path) -> None:
         changes = [f"model.cell={name}:{wrong}"]
         title, experiment = load(str(tmp_path / TINY.name), changes)
         with pytest.raises(InputError, match=text):
-            train(experiment.runs(title)[0], tmp_path / "runs")
+            train(runs_of(title, experiment)[0], tmp_path / "runs")

@@ -10,11 +10,9 @@ import pytest
 from attractor.errors import InputError
 from attractor.experiments.config import RunConfig
 from attractor.experiments.repeat import compared, read_run, repeatable, verify
-from attractor.experiments.saved import load_runs
 from attractor.experiments.train import run_all, run_folder, train
-from experiments.helpers import TINY, called, numbers, tiny
-from experiments.test_learned import tiny as tiny_learned
-from experiments.test_lifelong import tiny as tiny_stream
+from attractor.runs.read import load_runs
+from experiments.helpers import TINY, called, numbers, tiny, tiny_optimiser, tiny_stream
 
 SHORT = ("train.steps=4", "train.eval_every=2")
 
@@ -30,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
     "config",
     [
         tiny(*SHORT, "train.stop_below=100", "model.compose={ zoneout = [0.0, 0.1] }"),
-        tiny_learned("Adam, tuned"),
-        tiny_learned("MTL2L, PES", "meta.network.name=mlp", "meta.network.hidden=[3]"),
+        tiny_optimiser("Adam, tuned"),
+        tiny_optimiser("MTL2L, PES", "meta.model.name=mlp", "meta.model.hidden=[3]"),
         tiny_stream(label="both"),
     ],
     ids=lambda config: config.id,
@@ -49,10 +47,10 @@ def test_the_file_of_an_experiment_is_no_run() -> None:
 
 def test_changes_make_another_run(folder: Path) -> None:
     path = folder / "config.toml"
-    assert read_run(path, ["train.lr=0.5"]) != read_run(path)
+    assert read_run(path, ["optimiser.lr=0.5"]) != read_run(path)
     text = path.read_text().replace('budget = "quick"', 'budget = "full"')
     path.write_text(text)
-    assert read_run(path, ["train.lr=0.5"]).budget == "full"  # type: ignore[union-attr]
+    assert read_run(path, ["optimiser.lr=0.5"]).budget == "full"  # type: ignore[union-attr]
     assert read_run(path, ["train.steps=3"]).budget == "changed"  # type: ignore[union-attr]
     with pytest.raises(InputError, match="Did you mean 'train.steps'"):
         read_run(path, ["train.stepz=3"])
@@ -157,4 +155,4 @@ def test_the_command_verifies_and_repeats(folder: Path, tmp_path: Path) -> None:
     assert "different: steps in done.json is 5, but the repeated run came to 4" in differs.stdout
     wrong = called("run", folder / "config.toml", "--only", "LSTM")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "known model of this run (GRU), but got 'LSTM'" in wrong.stderr
+    assert "known variant of this run (GRU), but got 'LSTM'" in wrong.stderr

@@ -6,22 +6,23 @@ from pathlib import Path
 
 import pytest
 import torch
-from attractor.experiments.learned_config import LearnedRun
 
 from attractor.errors import InputError
 from attractor.experiments.comparison import compare_on, rows
+from attractor.experiments.kinds.supervised import SupervisedRun
 from attractor.experiments.rules import named, read_card, train_rule
-from attractor.meta import MetaTrainer, Progress
+from attractor.meta import MetaTrainer
+from attractor.meta.settings import measured
 from attractor.optimisers import Rule, load_rule, shipped
-from attractor.training.process import Stopped
-from experiments.test_learned import tiny
+from attractor.training.process import Row, Stopped
+from experiments.helpers import tiny_optimiser as tiny
 
 
 def weights(rule: Rule) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in rule.parameters()])
 
 
-def stopped(config: LearnedRun, out: Path) -> Rule:
+def stopped(config: SupervisedRun, out: Path) -> Rule:
     """The rule when its training is stopped after every single update."""
     while True:
         try:
@@ -48,7 +49,8 @@ def test_a_card_tells_tasks_budget_seed_and_curve(tmp_path: Path) -> None:
     train_rule(tiny("LSTM"), tmp_path / "rule.safetensors")
     card = read_card(str(tmp_path / "rule.safetensors"))
     assert card["kind"] == "lstm"
-    assert card["tasks"] == [{"name": "digits", "order": "flat"}]
+    assert card["tasks"] == [{"name": "digits"}]
+    assert card["model"] == {"name": "mlp", "hidden": [6], "dropout": 0.1}
     assert card["meta-training"]["learners"] == 2
     assert (card["seed"], card["batch size"], len(card["curve"])) == (0, 8, 6)
 
@@ -58,11 +60,12 @@ def test_learners_that_were_given_up_leave_no_hole_in_the_card(
 ) -> None:
     whole = MetaTrainer.advance
 
-    def advance(trainer: MetaTrainer) -> Progress:
+    def advance(trainer: MetaTrainer) -> list[Row]:
         first = trainer.round == 0
-        progress = whole(trainer)
-        return progress._replace(loss=math.nan, last=math.inf) if first else progress
+        rows = whole(trainer)
+        return [] if first else rows
 
+    assert measured(math.nan, 1.0) == measured(1.0, math.inf) == []
     monkeypatch.setattr(MetaTrainer, "advance", advance)
     train_rule(tiny("LSTM"), tmp_path / "rule.safetensors")
     card = read_card(str(tmp_path / "rule.safetensors"))
@@ -107,8 +110,8 @@ def test_optimisers_by_name(tmp_path: Path) -> None:
     [
         ("sdg", "known optimiser.*'sgd'"),
         ("sgd:lr=big", "options as sgd:lr=0.1,momentum=0.9, but got 'sgd:lr=big'"),
-        ("sgd:rate=1", "known option of the optimiser sgd"),
-        ("sgd:lr=0.1,nesterov=1", "torch's sgd can use, .*Nesterov .* momentum"),
+        ("sgd:rate=1", "known option of SGD .* got 'rate'"),
+        ("sgd:lr=0.1,nesterov=1", "options that SGD can use, .*Nesterov .* momentum"),
         ("lstm/none", "known pretrained lstm"),
         ("meta_sgd", "comes with weights .*but meta_sgd does not: it is .* of one size"),
         ("global", "comes with weights .*but global does not"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from attractor.experiments.saved import load_runs
+from attractor.runs.read import load_runs
 from attractor.report import build, write
 
 pytestmark = pytest.mark.browser

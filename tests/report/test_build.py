@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attractor.errors import InputError
-from attractor.experiments.saved import load_runs, read_runs
+from attractor.runs.read import load_runs, read_runs
 from attractor.report import build, write
 from attractor.report.bundle import plotting_script, script_safe
 

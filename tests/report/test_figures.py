@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attractor.experiments.saved import load_runs
+from attractor.runs.read import load_runs
 from attractor.report.figures import COLOURS, Figure, learning_curves, plot_text, style, thin
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from attractor.estimates import estimate
-from attractor.experiments.results import variants
-from attractor.experiments.saved import load_runs
+from attractor.results import variants
+from attractor.runs.read import load_runs
 from attractor.report.numbers import duration, is_share, plain, plural, with_interval
 from attractor.report.tables import (
     common_settings,

@@ -15,8 +15,8 @@ def report(
 ) -> None:
     """Write one self-contained page about saved runs."""
     from attractor.cli.text import warn
-    from attractor.experiments.saved import read_runs
     from attractor.report import build, write
+    from attractor.runs.read import read_runs
 
     whole, damaged = read_runs(runs)
     for one in damaged:

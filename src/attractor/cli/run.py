@@ -100,9 +100,9 @@ def _exit_code(endings: list[str]) -> int:
 
 def _show(folders: list[Path], report: Path | None, as_json: bool) -> None:
     from attractor.cli.tables import results_table
-    from attractor.experiments.results import summary
-    from attractor.experiments.saved import read_runs
+    from attractor.results import summary
     from attractor.runs.environment import mixed
+    from attractor.runs.read import read_runs
 
     runs, damaged = read_runs(folders)
     for one in damaged:

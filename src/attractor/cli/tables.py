@@ -11,7 +11,7 @@ from rich.text import Text
 from attractor.cli.text import visible
 
 if TYPE_CHECKING:  # numpy, for which a table of names need not wait
-    from attractor.experiments.results import SummaryRow
+    from attractor.results.summary import SummaryRow
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:

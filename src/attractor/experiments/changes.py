@@ -1,11 +1,11 @@
 """Changes to configurations: ``a.b=value`` from the command line, and tables laid over tables."""
 
 import copy
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attractor.errors import InputError, shortened
+from attractor.toml import DEEPEST, parsed
 
 LENGTHS = (
     *(("train", key) for key in ("steps", "batch_size")),
@@ -17,43 +17,28 @@ LENGTHS = (
 NAMED = ("task", "stream", "model", "optimiser", "strategy")
 """The tables that name what they are about."""
 
-DEEPEST = 20
-"""Tables in tables beyond which a file is no configuration."""
-
-
-def parsed(text: str) -> dict[str, Any]:
-    """TOML of a depth that a configuration can have; `ValueError` for all else."""
-    try:
-        content = tomllib.loads(text)
-    except RecursionError:
-        content = {}
-        levels: list[Any] = [None]
-    else:
-        levels = [content]
-        for _ in range(DEEPEST):
-            levels = [inner for one in levels for inner in _inside(one)]
-    if levels:
-        raise ValueError(f"tables and lists more than {DEEPEST} deep")
-    return content
-
-
-def _inside(value: Any) -> list[Any]:
-    each = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
-    return [one for one in each if isinstance(one, dict | list)]
-
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """A table with another laid over it, table by table.
+    """A table with another laid over it, table by table; one that names another thing replaces.
 
     Example:
-        >>> merged({"train": {"lr": 1, "steps": 5}}, {"train": {"lr": 2}})
-        {'train': {'lr': 2, 'steps': 5}}
+        >>> merged({"train": {"clip": 1, "steps": 5}}, {"train": {"clip": 2}})
+        {'train': {'clip': 2, 'steps': 5}}
+        >>> merged({"model": {"name": "resnet", "depth": 18}}, {"model": {"name": "mlp"}})
+        {'model': {'name': 'mlp'}}
     """
     result = dict(base)
     for key, value in changes.items():
-        both = isinstance(value, dict) and isinstance(result.get(key), dict)
+        before = result.get(key)
+        both = isinstance(value, dict) and isinstance(before, dict) and not another(before, value)
         result[key] = merged(result[key], value) if both else value
     return result
+
+
+def another(before: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
+    """Whether a table names something else than the one before it."""
+    names = name_of(before), name_of(table)
+    return None not in names and names[0] != names[1]
 
 
 def name_of(table: Mapping[str, Any]) -> str | None:
@@ -85,8 +70,7 @@ def laid_over(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     result = dict(base)
     for name, table in over.items():
         before = result.get(name, {})
-        now, then = name_of(table), name_of(before)
-        if now is None or then is None or now == then:
+        if not another(before, table):
             result[name] = merged(before, table)
         else:
             result[name] = _sized(before, table) if name == "model" else table

@@ -11,7 +11,8 @@ import tomli_w
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from attractor.errors import InputError, shortened, unknown
-from attractor.experiments.changes import agreement, laid_over, name_of, overruled, parsed
+from attractor.experiments.changes import agreement, laid_over, name_of, overruled
+from attractor.toml import parsed
 
 VERSION = 2
 """The newest form of configuration file that this release reads."""
@@ -132,12 +133,12 @@ class ExperimentConfig(Frozen):
     changes: dict[str, Table] = Field(default_factory=dict)
     """What ``--set`` lays over the tables of every variant, whatever it says itself."""
 
-    def variants(self) -> dict[str, dict[str, Table]]:
+    def variants(self, only: Iterable[str] = ()) -> dict[str, dict[str, Table]]:
         """By label, the tables of each variant.
 
         If ``--set`` names what the variants choose, such as ``strategy=er``, it is the one of that
         name that has most of the changes, the first of several such; if none has the name, it goes
-        alone.
+        alone. Variants that `only` names are changed, whatever they choose.
         """
         labels = [one.label for one in self.variant]
         if len(set(labels)) < len(labels):
@@ -150,11 +151,14 @@ class ExperimentConfig(Frozen):
         for table, change in self.changes.items():
             choices = {label: name_of(one.get(table, {})) for label, one in own.items()}
             name = name_of(change)
-            if name is None or not any(choices.values()):
+            if name is None or not any(choices.values()) or own.keys() & set(only):
                 continue
             named = [label for label, choice in choices.items() if choice == name]
             best = max(named, key=lambda label: agreement(own[label], self.changes), default=None)
-            return {name: base} if best is None else {best: each[best]}
+            if best is None:  # a network in the place of the first one has its sizes
+                first = next(one[table] for one in each.values() if table in one)
+                return {name: {**base, table: first}}
+            return {best: each[best]}
         return each
 
     def runs(self, name: str, run: type["R"], only: Iterable[str] = ()) -> list["R"]:
@@ -163,8 +167,9 @@ class ExperimentConfig(Frozen):
             raise InputError(
                 f"expected different seeds, but got {self.seeds}. Leave the repeated ones out."
             )
-        variants = self.variants()
-        chosen = list(only) or list(variants)
+        only = list(only)
+        variants = self.variants(only)
+        chosen = only or list(variants)
         for label in chosen:
             if label not in variants:
                 raise unknown("variant of this experiment", label, variants)

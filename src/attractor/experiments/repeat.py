@@ -13,10 +13,10 @@ from attractor.errors import InputError
 from attractor.experiments.changes import changed, resized
 from attractor.experiments.config import RunConfig, read_toml, validated
 from attractor.experiments.kinds import kind
-from attractor.experiments.saved import Run
 from attractor.experiments.train import run_folder, train
 from attractor.runs.environment import differences, read, segments
 from attractor.runs.folder import CONFIG, DONE, METRICS, damage
+from attractor.runs.read import Run
 
 NAMES = {"experiment", "label", "seed"}
 """What the file of one run says, and that of an experiment does not."""

@@ -10,19 +10,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from attractor.errors import InputError
-from attractor.experiments.saved import Damaged, Run
 from attractor.files import write_atomic
 from attractor.report.bundle import plotting_script, script_safe
 from attractor.report.chapter import chapter
 from attractor.report.numbers import plural
 from attractor.report.tables import STRIP_WIDTH
+from attractor.runs.read import Damaged, Run
 
 
 def build(runs: Sequence[Run], title: str | None = None, damaged: Sequence[Damaged] = ()) -> str:
     """Turn runs into one HTML page. The same runs give the same page, byte for byte.
 
     Args:
-        runs: as :func:`attractor.experiments.saved.read_runs` returns them; those of several
+        runs: as :func:`attractor.runs.read.read_runs` returns them; those of several
             experiments or budgets get a chapter each.
         title: the heading; ``None`` takes it from the runs.
         damaged: run folders that could not be read, which the page names.

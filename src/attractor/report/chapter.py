@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import tomli_w
 
-from attractor.experiments.results import Variant, settings, variants
-from attractor.experiments.saved import Run
 from attractor.report.figures import Figure, learning_curves
 from attractor.report.numbers import MISSING, count, plural
 from attractor.report.tables import (
@@ -20,6 +18,8 @@ from attractor.report.tables import (
     shown,
     swatches,
 )
+from attractor.results.variants import Variant, settings, variants
+from attractor.runs.read import Run
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attractor.experiments.results import Floats, Line, curve, main_metric, variants
-from attractor.experiments.saved import Run
 from attractor.report.numbers import is_share
+from attractor.results.curves import Floats, Line, curve
+from attractor.results.measures import main_metric, measure
+from attractor.results.variants import variants
+from attractor.runs.read import Run
 
 Trace = dict[str, Any]
 
@@ -69,8 +71,9 @@ def figure(runs: Sequence[Run], split: str, metric: str) -> Figure | None:
     alive = [value for _, run, s in seeds if run.status != "failed" for value in s.values()]
     if not alive:
         return None
-    share = is_share(metric, alive)
-    log = _wants_log(metric, alive)
+    what = measure(metric, runs)
+    share = is_share(what, alive)
+    log = what.log and min(alive) > 0 and max(alive) > 8 * min(alive)
     lines = curve(runs, split, metric, log=log).lines
     indices = {variant.label: index for index, variant in enumerate(groups)}
     means = {indices[line.label] for line in lines}
@@ -109,11 +112,6 @@ def plot_text(text: str) -> str:
     return text
 
 
-def _wants_log(metric: str, values: Sequence[float]) -> bool:
-    falls = "loss" in metric or "norm" in metric
-    return falls and min(values) > 0 and max(values) > 8 * min(values)
-
-
 def _y_axis(values: Sequence[float], share: bool, log: bool) -> dict[str, Any]:
     # The range is that of the runs, not of the bands: with two seeds those are very wide.
     low, high = min(values), max(values)
@@ -122,7 +120,7 @@ def _y_axis(values: Sequence[float], share: bool, log: bool) -> dict[str, Any]:
     pad = 0.05 * (high - low) or 0.05 * abs(high) or 0.05
     low, high = low - pad, high + pad
     if share:
-        low, high = max(low, -0.02), min(high, 1.02)
+        low, high = max(low, -0.02 if min(values) >= 0 else -1.02), min(high, 1.02)
     axis: dict[str, Any] = {
         "range": [_short(low), _short(high)],
         "type": "log" if log else "linear",

@@ -4,13 +4,14 @@ import math
 from collections.abc import Iterable
 
 from attractor.estimates import Estimate
+from attractor.measures import Measure
 
 MISSING = "–"
 
 
-def is_share(metric: str, values: Iterable[float]) -> bool:
-    """Whether a measure is a share of one, to be shown in per cent."""
-    return "accuracy" in metric and all(0 <= value <= 1 for value in values)
+def is_share(measure: Measure, values: Iterable[float]) -> bool:
+    """Whether numbers are shares of one, to be shown in per cent; differences of shares too."""
+    return measure.unit == "share" and all(-1 <= value <= 1 for value in values)
 
 
 def with_interval(found: Estimate | None, share: bool) -> str:

@@ -5,19 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from attractor.estimates import Estimate
-from attractor.experiments.results import (
-    SummaryRow,
-    Variant,
-    differing,
-    higher_is_better,
-    settings,
-    summary,
-    variants,
-)
-from attractor.experiments.saved import Run
 from attractor.report.figures import SPLITS, style
 from attractor.report.numbers import MISSING, count, duration, is_share, plain, with_interval
+from attractor.results.measures import measure
+from attractor.results.summary import SummaryRow, summary
+from attractor.results.variants import Variant, differing, settings, variants
 from attractor.runs.environment import segments
+from attractor.runs.read import Run
 
 # The strip that shows an interval, in the units of its drawing.
 STRIP_WIDTH = 120
@@ -69,14 +63,15 @@ def result_table(runs: Sequence[Run]) -> ResultTable:
     indices = {variant.label: index for index, variant in enumerate(variants(runs))}
     main = rows[0].metric
     metrics = dict.fromkeys([main, *(name for row in rows for name in row.estimates)])
-    shares = {name: is_share(name, _values(rows, name)) for name in metrics}
+    what = {name: measure(name, runs) for name in metrics}
+    shares = {name: is_share(what[name], _values(rows, name)) for name in metrics}
     estimates = [row.estimate for row in rows if row.estimate is not None]
     ends = _ends(estimates, shares[main])
     split = _split(runs)
     measures = [_heading(split, name, shares[name]) for name in metrics]
     headings = ["Rank", measures[0], "Median", *measures[1:]]
     headings += ["Seeds", "Parameters", "Time", "Status"]
-    best = {name: _best(rows, name) for name in metrics}
+    best = {name: _best(rows, name, what[name].goal) for name in metrics}
     found = []
     for row in rows:
         measured = []
@@ -100,7 +95,7 @@ def result_table(runs: Sequence[Run]) -> ResultTable:
         strip = None if row.estimate is None or ends is None else _strip(row.estimate, ends)
         found.append(ResultRow(row.label, indices[row.label], tuple(cells), strip))
     scale = None if ends is None else (plain(ends[0], shares[main]), plain(ends[1], shares[main]))
-    direction = "higher" if higher_is_better(main) else "lower"
+    direction = "higher" if what[main].goal == "max" else "lower"
     return ResultTable(
         tuple(headings),
         tuple(found),
@@ -188,11 +183,11 @@ def _values(rows: Sequence[SummaryRow], metric: str) -> list[float]:
     return [v for row in rows if (one := row.estimates.get(metric)) for v in one.values]
 
 
-def _best(rows: Sequence[SummaryRow], metric: str) -> float | None:
+def _best(rows: Sequence[SummaryRow], metric: str, goal: str) -> float | None:
     means = [one.mean for row in rows if (one := row.estimates.get(metric))]
-    if not means:
+    if not means or goal == "none":
         return None
-    return max(means) if higher_is_better(metric) else min(means)
+    return max(means) if goal == "max" else min(means)
 
 
 def _ends(found: Sequence[Estimate], share: bool) -> tuple[float, float] | None:
@@ -206,7 +201,7 @@ def _ends(found: Sequence[Estimate], share: bool) -> tuple[float, float] | None:
     low = max(min(low, *values), min(values) - room / 2)
     high = min(max(high, *values), max(values) + room / 2)
     if share:
-        low, high = max(low, 0.0), min(high, 1.0)
+        low, high = max(low, 0.0 if min(values) >= 0 else -1.0), min(high, 1.0)
     return (low, high) if high > low else (low - room / 2, high + room / 2)
 
 

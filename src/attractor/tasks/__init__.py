@@ -1,12 +1,12 @@
 """Tasks: the data, the loss and the metrics of one problem each."""
 
+from attractor.measures import Measure as Measure
 from attractor.tasks.answers import answer as answer
 from attractor.tasks.answers import asked as asked
 from attractor.tasks.answers import cross_entropy as cross_entropy
 from attractor.tasks.arrays import ArrayTask as ArrayTask
 from attractor.tasks.arrays import Data as Data
 from attractor.tasks.associative_recall import AssociativeRecall as AssociativeRecall
-from attractor.tasks.base import Measure as Measure
 from attractor.tasks.base import Sampler as Sampler
 from attractor.tasks.base import Split as Split
 from attractor.tasks.base import Task as Task

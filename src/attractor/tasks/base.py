@@ -2,32 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal
 
 from torch import Generator, Tensor, nn
 
+from attractor.measures import ACCURACY, LOSS, Measure
 from attractor.tasks.answers import classified, cross_entropy
 from attractor.tasks.batch import Batch
 
 Split = Literal["valid", "test"]
-
-
-class Measure(NamedTuple):
-    """What a number is, declared where it is measured: nothing is guessed from its name.
-
-    Args:
-        goal: whether more is better, or less, or neither.
-        unit: in a word; empty for a bare number.
-        log: whether it is best drawn on a logarithmic axis.
-    """
-
-    goal: Literal["max", "min", "none"]
-    unit: str = ""
-    log: bool = False
-
-
-LOSS = Measure("min", "nats", log=True)
-ACCURACY = Measure("max", "share")
 
 
 class Sampler(ABC):

@@ -25,6 +25,7 @@ from attractor.experiments.kinds.parts import (
     task_for,
 )
 from attractor.experiments.work import Work
+from attractor.measures import Measure
 from attractor.meta import MetaTrainer, PESTrainer, Problem
 from attractor.meta.settings import bounds
 from attractor.models.table import model_name
@@ -33,6 +34,13 @@ from attractor.runs.drive import Context
 from attractor.tables import lookup
 from attractor.tasks import Task
 from attractor.training import Chained, Plan, Supervised, Tuning
+
+MEASURES = {
+    "sparsity": Measure("none", "share"),
+    "steps_to_solve": Measure("min", "steps"),
+    "solved": Measure("max", "share"),
+}
+"""What is measured of any task; how much of a network is pruned says not how well it does."""
 
 
 class Train(Settings):
@@ -211,15 +219,16 @@ class _Made:
 
 def outcome(training: Supervised) -> dict[str, Any]:
     """What a training ends with: its size, and its measures on the test split."""
-    found: dict[str, Any] = {
-        "parameters": sum(p.numel() for p in training.model.parameters()),
-        "test": training.measure("test"),
-        "measures": {name: [*one] for name, one in training.task.measures.items()},
-    }
+    test = training.measure("test")
     if training.plan.stop_below is not None:
         # a run that did not get there counts as long as it was tried, and `solved` says so
-        found["test"] |= {"steps_to_solve": training.step, "solved": float(training.solved)}
-    return found
+        test |= {"steps_to_solve": training.step, "solved": float(training.solved)}
+    measures = {**training.task.measures, **MEASURES}
+    return {
+        "parameters": sum(p.numel() for p in training.model.parameters()),
+        "test": test,
+        "measures": {name: [*measures[name]] for name in test if name in measures},
+    }
 
 
 def trainer_of(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from attractor.errors import InputError, shortened
-from attractor.experiments.changes import parsed
+from attractor.toml import parsed
 
 Status = Literal["done", "failed", "unfinished"]
 

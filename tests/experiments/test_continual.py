@@ -7,23 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attractor.experiments.continual_config import ContinualRun
 
 from attractor.errors import InputError, RunError
-from attractor.experiments import lifelong
-from attractor.experiments.config import RunConfig
+from attractor.experiments.kinds import continual
+from attractor.experiments.kinds.continual import ContinualRun
 from attractor.experiments.table import load
-from attractor.experiments.train import run_folder, train
+from attractor.experiments.train import run_folder, runs_of, train
 from attractor.runs.drive import Context
 from attractor.training.process import Stopped
-from experiments.helpers import numbers
-
-TINY = Path(__file__).with_name("tiny-stream.toml")
-
-
-def tiny(*changes: str, label: str = "ER") -> RunConfig:
-    name, experiment = load(str(TINY), changes)
-    return experiment.runs(name, [label])[0]
+from experiments.helpers import TINY_STREAM, numbers
+from experiments.helpers import tiny_stream as tiny
 
 
 def _reached(countdown: Iterator[int], updates: int) -> bool:
@@ -74,7 +67,7 @@ def texts(tmp_path: Path) -> Path:
 
 
 LANGUAGE = "stream={name='language', domains=['news', 'songs'], length=8}"
-GRU = "network={name='recurrent', cell='gru', hidden=[6]}"
+GRU = "model={cell='gru', hidden_size=6}"
 
 
 @pytest.mark.parametrize("label", ["ER", "GEM", "EWC", "naive"])
@@ -87,41 +80,40 @@ def test_language_is_answered_at_each_step(texts: Path, label: str, tmp_path: Pa
 
 
 def test_a_network_that_answers_once_is_refused_for_language(texts: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"answers at each step.* \(recurrent\), but got 'mlp'"):
+    with pytest.raises(InputError, match="answers at each step, .* got 'mlp'. Try model.cell"):
         train(tiny(LANGUAGE), tmp_path, data=texts)
 
 
 def test_large_test_samples_are_not_kept_to_see_their_size(
     texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifelong, "Learner", lambda model, stream, *_, **__: stream)
+    monkeypatch.setattr(continual, "Learner", lambda model, stream, *_, **__: stream)
     config = tiny(LANGUAGE, GRU, label="naive")
-    assert isinstance(config, ContinualRun)
-    stream: Any = lifelong.build_learner(config, Context(texts, tmp_path))
+    stream: Any = continual.build(config, Context(texts, tmp_path)).data
     assert "test_samples" not in stream[0].__dict__
 
 
 def test_one_strategy_by_its_key() -> None:
-    name, experiment = load(str(TINY), ["strategy=er"])
-    assert {run.label for run in experiment.runs(name)} == {"ER"}
-    name, experiment = load(str(TINY), ["strategy=agem"])
-    assert {run.label for run in experiment.runs(name)} == {"agem"}
+    name, experiment = load(str(TINY_STREAM), ["strategy=er"])
+    assert {run.label for run in runs_of(name, experiment)} == {"ER"}
+    name, experiment = load(str(TINY_STREAM), ["strategy=agem"])
+    assert {run.label for run in runs_of(name, experiment)} == {"agem"}
 
 
 def chosen(*changes: str, name: str = "permuted-mnist") -> ContinualRun:
     """The one run that is left of an experiment."""
     _, experiment = load(name, [*changes, "seeds=[0]"])
-    (run,) = experiment.runs(name)
+    (run,) = runs_of(name, experiment)
     assert isinstance(run, ContinualRun)
     return run
 
 
 def test_a_change_wins_over_what_a_variant_says() -> None:
-    hat = chosen("strategy=hat", "network.hidden=[20, 20]", "stream.identity=false")
-    assert (hat.network.hidden, hat.stream.identity) == ([20, 20], False)
-    slower = tiny("train.lr=0.5", label="naive, slower")
-    assert slower.model_dump()["train"]["lr"] == 0.5
-    assert slower.label == "naive, slower (train.lr=0.5)"
+    hat = chosen("strategy=hat", "model.hidden=[20, 20]", "stream.identity=false")
+    assert (hat.model["hidden"], hat.stream["identity"]) == ([20, 20], False)
+    slower = tiny("optimiser.lr=0.5", label="naive, slower")
+    assert slower.optimiser == {"name": "sgd", "lr": 0.5}
+    assert slower.label == "naive, slower (optimiser.lr=0.5)"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +125,7 @@ def test_a_change_wins_over_what_a_variant_says() -> None:
         (["strategy=er", "strategy.balanced=true"], "ER, balanced", {"balanced": True}),
         (["strategy.balanced=true", "strategy=er"], "ER, balanced", {"balanced": True}),
         (["strategy=er", "strategy.size=9"], "ER", {"size": 9}),
-        (["strategy=er", "train.lr=0.1"], "ER, lr 0.1", {}),
+        (["strategy=er", "optimiser.lr=0.1"], "ER, lr 0.1", {}),
         (["strategy=ewc"], "EWC, strength 1", {"strength": 1.0}),
         (["strategy=ewc", "strategy.strength=10.0"], "EWC", {"strength": 10.0}),
         (
@@ -142,7 +134,7 @@ def test_a_change_wins_over_what_a_variant_says() -> None:
             {"strength": 5.0},
         ),
         (["strategy=hat"], "HAT, 400 wide, lr 0.05", {}),
-        (["strategy=hat", "train.lr=0.01"], "HAT, 400 wide", {}),
+        (["strategy=hat", "optimiser.lr=0.01"], "HAT, 400 wide", {}),
         (["strategy=agem", "strategy.size=9"], "agem", {"size": 9}),
     ],
 )
@@ -151,18 +143,18 @@ def test_the_variant_that_is_nearest_to_what_is_asked(
 ) -> None:
     run = chosen(*changes)
     assert run.label == label
-    assert run.strategy.options == options
+    assert {key: value for key, value in run.strategy.items() if key != "name"} == options
 
 
 def test_an_option_without_a_name_is_of_all_strategies() -> None:
-    name, experiment = load(str(TINY), ["strategy.size=3"])
-    assert {run.model_dump()["strategy"]["size"] for run in experiment.runs(name)} == {3}
+    name, experiment = load(str(TINY_STREAM), ["strategy.size=3"])
+    assert {run.model_dump()["strategy"]["size"] for run in runs_of(name, experiment)} == {3}
 
 
 def test_a_chosen_variant_is_the_run_that_the_whole_experiment_has() -> None:
     name, experiment = load("permuted-mnist")
-    ids = {run.id for run in experiment.runs(name)}
-    assert chosen("strategy=er", "strategy.balanced=true", "train.lr=0.02").id in ids
+    ids = {run.id for run in runs_of(name, experiment)}
+    assert chosen("strategy=er", "strategy.balanced=true", "optimiser.lr=0.02").id in ids
 
 
 @pytest.mark.parametrize(
@@ -170,20 +162,20 @@ def test_a_chosen_variant_is_the_run_that_the_whole_experiment_has() -> None:
     [
         ("stream.name=permuted_image", "known stream .* Did you mean 'permuted_images'"),
         ("stream.datasett=mnist", "option of the stream permuted_images .* 'dataset'"),
-        ("network.name=mlpp", "known network .* Did you mean 'mlp'"),
-        ("network.widht=3", "options that the network mlp takes"),
+        ("model.name=mlpp", "known model .* Did you mean 'mlp'"),
+        ("model.widht=3", "option of the model mlp"),
         ("strategy=err", "known strategy .* Did you mean 'er'"),
     ],
 )
 def test_wrong_names_are_named(change: str, message: str, tmp_path: Path) -> None:
-    name, experiment = load(str(TINY), [change])
+    name, experiment = load(str(TINY_STREAM), [change])
     with pytest.raises(InputError, match=message):
-        train(experiment.runs(name)[0], tmp_path)
+        train(runs_of(name, experiment)[0], tmp_path)
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="the loss became .* of task 1.* a smaller train.lr"):
-        train(tiny("train.lr=1e38"), tmp_path)
+    with pytest.raises(RunError, match="the loss became .* in task 1.* Try a smaller rate of"):
+        train(tiny("optimiser.lr=1e38"), tmp_path)
 
 
 @pytest.mark.parametrize("held", ["test", "valid"])

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from attractor.experiments import published as module
-from attractor.experiments.published import published
+from attractor import results
 from attractor.experiments.table import EXPERIMENTS, load
 from attractor.references import year
+from attractor.results import published
 
-CONTENT = tomllib.loads(Path(str(module.__file__)).with_name("published.toml").read_text())
+CONTENT = tomllib.loads(Path(str(results.__file__)).with_name("published.toml").read_text())
 NAMES = sorted({table["experiment"] for table in CONTENT["number"]})
 
 

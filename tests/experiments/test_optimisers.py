@@ -1,38 +1,35 @@
 """Runs that compare optimisers: fair, resumable at every point, and right about bad input."""
 
-import json
 import os
 import random
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from attractor.experiments.learned import build
-from attractor.experiments.learned_config import LearnedRun
+import torch.nn.functional as F
 
 from attractor.errors import InputError
-from attractor.experiments.table import load
-from attractor.experiments.train import run_folder, train
+from attractor.experiments.kinds.supervised import SupervisedRun
+from attractor.experiments.train import build, run_folder, train
 from attractor.runs.drive import Context
+from attractor.training.chained import Chained
 from attractor.training.process import Stopped
-from experiments.helpers import attractor, called, numbers
+from attractor.training.supervised import Supervised
+from experiments.helpers import TINY_OPTIMISERS, attractor, called, numbers, outcome
+from experiments.helpers import rows_of as rows
+from experiments.helpers import tiny_optimiser as tiny
 
-TINY = Path(__file__).with_name("tiny_learned.toml")
 LABELS = ["LSTM", "M2SGD", "MTL2L, PES", "MetaSGD", "SGD", "Adam, tuned"]
 
 
-def tiny(label: str, *changes: str, seed: int = 0) -> LearnedRun:
-    name, experiment = load(str(TINY), changes)
-    (found,) = (run for run in experiment.runs(name, [label]) if run.seed == seed)
-    assert isinstance(found, LearnedRun)
-    return found
-
-
-def rows(folder: Path, split: str) -> list[dict[str, float]]:
-    lines = (folder / "metrics.jsonl").read_text().splitlines()
-    return [row for row in map(json.loads, lines) if row["split"] == split]
+def trained(config: SupervisedRun) -> Supervised:
+    """The training of a run that needs no preparation, at its start."""
+    process = build(config, Context()).process
+    assert isinstance(process, Supervised)
+    return process
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -71,68 +68,65 @@ def test_what_is_before_the_learner_has_the_steps_before_zero(tmp_path: Path) ->
     assert [row["step"] for row in rows(folder, "meta")] == [-5, -4, -3, -2, -1, 0]
     assert [row["step"] for row in rows(folder, "train")] == list(range(1, 13))
     assert [row["step"] for row in rows(folder, "valid")] == [5, 10]
-    assert json.loads((folder / "done.json").read_text())["steps"] == 12
+    assert outcome(folder)["steps"] == 12
 
 
 def test_the_best_rate_of_a_grid_is_taken_and_one_that_diverges_is_not(tmp_path: Path) -> None:
     config = tiny("Adam, tuned", "train.steps=60", "train.tune_steps=60")
     train(config, tmp_path)
-    done = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
+    done = outcome(run_folder(tmp_path, config))
     assert done["lr"] == 0.01
 
 
 def test_meta_training_helps(tmp_path: Path) -> None:
-    small = ("train.steps=60", "network.dropout=0.0", "network.hidden=[16]", "meta.steps=60")
+    small = ("train.steps=60", "model.dropout=0.0", "model.hidden=[16]", "meta.steps=60")
     found = {}
     for learners in (1, 24):
         more = ("meta.lr=0.01", "meta.unroll=10", f"meta.learners={learners}")
         config = tiny("LSTM", *small, *more)
         train(config, tmp_path)
-        found[learners] = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
+        found[learners] = outcome(run_folder(tmp_path, config))
     assert found[24]["test"]["loss"] < found[1]["test"]["loss"] - 0.2
 
 
 def test_a_rule_may_be_trained_on_other_learners_than_it_is_tested_on(tmp_path: Path) -> None:
-    config = tiny("LSTM", "meta.network.name=mlp", "meta.network.hidden=[3]")
-    work = build(config, Context())
-    work.advance()
-    assert work.preparation.trainer.learners.start.shape == (1, 64 * 3 + 3 + 40)  # type: ignore[attr-defined]
+    config = tiny("LSTM", "meta.model.name=mlp", "meta.model.hidden=[3]")
+    process: Any = build(config, Context()).process
+    assert isinstance(process, Chained)
+    process.advance()
+    trainer: Any = process.first
+    assert trainer.learners.start.shape == (1, 64 * 3 + 3 + 40)
     train(config, tmp_path)
-    done = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
+    done = outcome(run_folder(tmp_path, config))
     assert done["parameters"] == 64 * 6 + 6 + 70
 
 
 def test_held_out_data_may_be_cut_short() -> None:
-    work = build(tiny("SGD", "train.eval_batch_size=7", "train.eval_batches=1"), Context())
-    work.advance()
-    learning = work.second
-    assert learning is not None
-    batch = next(learning.task.held_out("test", 7))
-    learning.network.eval()
+    training = trained(tiny("SGD", "train.eval_batch_size=7", "train.eval_batches=1"))
+    batch = next(training.task.held_out("test", 7))
+    training.model.eval()
     with torch.no_grad():
-        expected = learning.task.metrics(learning.network(batch.x), batch.y)
-    assert learning.measure("test") == pytest.approx({k: float(v) for k, v in expected.items()})
+        answers = training.model(batch.x)
+    expected = {
+        "loss": F.cross_entropy(answers, batch.y).item(),
+        "accuracy": (answers.argmax(1) == batch.y).float().mean().item(),
+    }
+    assert training.measure("test") == pytest.approx(expected)
 
 
 def test_pruning_is_measured(tmp_path: Path) -> None:
     """Rates of at most 0.1 + 0.01 are all below a threshold of 0.5, and all above one of -1."""
     for threshold, share in ((0.5, 1.0), (-1.0, 0.0)):
-        name, experiment = load(str(TINY), [])
-        config = experiment.runs(name, ["M2SGD"])[0]
-        assert isinstance(config, LearnedRun)
-        optimiser = config.optimiser.model_copy(update={"threshold": threshold})
-        config = config.model_copy(update={"optimiser": optimiser})
+        config = tiny("M2SGD", f"optimiser.threshold={threshold}")
         train(config, tmp_path)
         folder = run_folder(tmp_path, config)
-        assert json.loads((folder / "done.json").read_text())["test"]["sparsity"] == share
+        assert outcome(folder)["test"]["sparsity"] == share
+        assert outcome(folder)["measures"]["sparsity"] == ["none", "share", False]
         assert all(row["sparsity"] == share for row in rows(folder, "valid"))
 
 
 def test_bounds_of_initial_weights() -> None:
-    work = build(tiny("SGD", "network.bound=0.1"), Context())
-    work.advance()
-    assert work.second is not None
-    before = work.second.network
+    before = trained(tiny("SGD", "model.bound=0.1")).model
     weight, bias = (torch.cat([p.flatten() for p in before.parameters() if p.dim() == d])
                     for d in (2, 1))  # fmt: skip
     assert 0.09 < weight.abs().max() < 0.3
@@ -142,16 +136,17 @@ def test_bounds_of_initial_weights() -> None:
 @pytest.mark.parametrize(
     ("label", "change", "message"),
     [
-        ("LSTM", "variant.optimiser.name=lstmm", "known optimiser.*'lstm'"),
-        ("LSTM", "variant.optimiser.threshhold=1", "options that the optimiser lstm takes"),
-        ("MetaSGD", "variant.optimiser.ratee=1", "option of MetaSGD.*'rate'"),
-        ("SGD", "variant.optimiser.hidden_size=1", "option of SGD"),
+        ("LSTM", "optimiser.name=lstmm", "known optimiser.*'lstm'"),
+        ("LSTM", "optimiser.threshhold=1", "options that the optimiser lstm takes"),
+        ("MetaSGD", "optimiser.ratee=1", "option of MetaSGD .*'rate'"),
+        ("SGD", "optimiser.hidden_size=1", "option of SGD .* got 'hidden_size'"),
         ("LSTM", "meta.method=es", "valid 'meta.method'"),
-        ("LSTM", "network.name=mpl", "known network.*'mlp'"),
+        ("LSTM", "model.name=mpl", "known model.*'mlp'"),
         ("LSTM", "meta.unroll=9", "unroll to be at least 1 and at most 6, but got 9"),
-        ("LSTM", "variant.optimiser.pretrained=none", "known pretrained lstm"),
-        ("LSTM", "meta.network.hidden=[3]", "meta.network.name"),
-        ("MetaSGD", "meta.network={name='mlp',hidden=[3]}", "460 parameters.*but got 235"),
+        ("LSTM", "optimiser.pretrained=none", "no options beside the weights 'none' of lstm"),
+        ("SGD", "optimiser={name='lstm', pretrained='none'}", "known pretrained lstm"),
+        ("LSTM", "meta.model.hidden=[3]", "name of a model or of a cell, but got .*hidden"),
+        ("MetaSGD", "meta.model={name='mlp',hidden=[3]}", "460 parameters.*but got 235"),
     ],
 )
 def test_bad_input(label: str, change: str, message: str, tmp_path: Path) -> None:
@@ -164,7 +159,7 @@ def test_kill_9(tmp_path: Path) -> None:
     """Real processes, killed in meta-training and in testing; the numbers are those of no kill."""
     config = tiny("LSTM", "train.steps=40", "meta.learners=8")
     train(config, tmp_path / "whole")
-    command = ("run", TINY, "--only", "LSTM", "--seed", "0", "--out", tmp_path, "-q",
+    command = ("run", TINY_OPTIMISERS, "--only", "LSTM", "--seed", "0", "--out", tmp_path, "-q",
                "--set", "train.steps=40", "--set", "meta.learners=8")  # fmt: skip
     folder = run_folder(tmp_path, config)
     metrics = folder / "metrics.jsonl"

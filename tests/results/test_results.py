@@ -10,14 +10,9 @@ import tomli_w
 
 from attractor.errors import InputError
 from attractor.estimates import estimate
-from attractor.experiments.results import (
-    curve,
-    higher_is_better,
-    main_metric,
-    summary,
-    variants,
-)
-from attractor.experiments.saved import load_runs, read_runs
+from attractor.measures import Measure
+from attractor.results import curve, load_runs, read_runs, summary, variants
+from attractor.results.measures import main_metric, measure
 
 Row = dict[str, Any]
 
@@ -167,9 +162,27 @@ def test_without_an_accuracy_the_lowest_loss_is_best(tmp_path: Path) -> None:
     assert [row.label for row in summary(runs)] == ["B", "A"]
 
 
-def test_the_direction_of_a_measure() -> None:
-    assert higher_is_better("average_accuracy")
-    assert not higher_is_better("perplexity")
+def test_a_run_says_what_its_numbers_are(tmp_path: Path) -> None:
+    """Whatever their names suggest, also to those that say nothing."""
+    said = {"loss": ["max", "points", False], "accuracy": ["none", "", True]}
+    save(tmp_path, "A", done={"test": {"loss": 2.0, "accuracy": 0.1}, "measures": said})
+    save(tmp_path, "B", done={"test": {"loss": 1.0, "accuracy": 0.9}})
+    runs = load_runs([tmp_path])
+    assert measure("loss", runs) == Measure("max", "points", log=False)
+    assert main_metric(runs) == "loss"
+    assert [row.label for row in summary(runs)] == ["A", "B"]
+
+
+@pytest.mark.parametrize("said", [3, {"score": 3}, {"score": ["up", "", False]}, {"score": [1, 2]}])
+def test_the_numbers_of_old_or_damaged_runs_are_judged_by_name(tmp_path: Path, said: Any) -> None:
+    runs = load_runs([save(tmp_path, done={"test": {"score": 2.0}, "measures": said})])
+    assert measure("score", runs) == Measure("max")
+    assert measure("average_accuracy", []) == Measure("max", "share")
+    assert measure("perplexity", []) == Measure("min")
+    assert measure("valid_loss", []) == Measure("min", log=True)
+    assert measure("gradient_norm", []) == Measure("min", log=True)
+    assert measure("solved", []).goal == measure("forward_transfer", []).goal == "max"
+    assert measure("sparsity", []).goal == "none"
 
 
 def test_experiments_budgets_and_settings_are_never_averaged_together(tmp_path: Path) -> None:
@@ -222,8 +235,7 @@ def test_a_corrupt_file_is_named(tmp_path: Path, file: str, text: str, message: 
         load_runs([folder])
 
 
-def test_the_most_pruned_network_is_best_but_sparsity_does_not_rank(tmp_path: Path) -> None:
-    assert higher_is_better("sparsity")
+def test_sparsity_does_not_rank(tmp_path: Path) -> None:
     save(tmp_path, "pruned", done={"test": {"loss": 2.0, "sparsity": 0.9}})
     save(tmp_path, "whole", done={"test": {"loss": 1.0, "sparsity": 0.1}})
     runs = load_runs([tmp_path])

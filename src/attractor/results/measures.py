@@ -1,0 +1,62 @@
+"""What each number of runs is: as they declare it; guessed by name for old folders alone."""
+
+from collections.abc import Iterable, Sequence
+
+from attractor.measures import Measure
+from attractor.runs.read import Run, is_finite
+
+_GROWS = ("accuracy", "reward", "score", "transfer", "solved")
+
+
+def measure(name: str, runs: Iterable[Run]) -> Measure:
+    """What a number is, from the first of the runs that declares it.
+
+    Args:
+        name: of the number.
+        runs: that have it; those of releases that declared nothing leave it to a guess.
+    """
+    for run in runs:
+        declared = run.outcome.get("measures")
+        if isinstance(declared, dict) and (found := _declared(declared.get(name))):
+            return found
+    return _guessed(name)
+
+
+def main_metric(runs: Sequence[Run]) -> str:
+    """The measure that ranks: steps to solve, then one that should grow, and the loss last."""
+    names = {"loss"}
+    for run in runs:
+        names.update(run.test)
+        held_out = (row for row in run.rows if row["split"] in ("valid", "test"))
+        names.update(name for row in held_out for name, value in row.items() if is_finite(value))
+    names.discard("step")
+
+    def place(name: str) -> tuple[object, ...]:
+        goal = measure(name, runs).goal
+        return (
+            goal == "none",
+            name != "steps_to_solve",
+            name != "accuracy",
+            goal != "max",
+            name == "loss",
+            name,
+        )
+
+    return min(names, key=place)
+
+
+def _declared(found: object) -> Measure | None:
+    match found:
+        case ["max" | "min" | "none" as goal, str(unit), bool(log)]:
+            return Measure(goal, unit, log)
+    return None
+
+
+def _guessed(name: str) -> Measure:
+    """By its name: losses, errors and all unknown ones should shrink."""
+    if name == "sparsity":
+        return Measure("none")
+    share = "share" if "accuracy" in name else ""
+    if any(word in name for word in _GROWS):
+        return Measure("max", share)
+    return Measure("min", share, log="loss" in name or "norm" in name)
