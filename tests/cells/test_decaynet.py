@@ -116,7 +116,7 @@ def test_the_length_of_the_input_is_taken_unless_given() -> None:
 
 def test_long_sequences_in_half_precision() -> None:
     cell = DecayNetCell(3, 4, dtype=torch.float16)
-    rate = cell.arrange(torch.zeros(1, 1, 16).half(), torch.zeros(70_000, 1, 3).half(), None).rate
+    rate = cell.prepare(torch.zeros(70_000, 1, 3).half(), lambda x, *_: x[:1]).rate
     assert rate[0, 0, 0].item() == pytest.approx(math.pi / 12 / 70_000, rel=2e-2)
 
 

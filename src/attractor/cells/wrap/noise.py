@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell
-from attractor.cells.gated import PLAIN, GatedCell, Maps, WrappedCell
+from attractor.cells.gated import PLAIN, GatedCell, Taps, WrappedCell
 from attractor.cells.wrap.normalise import BatchNormState
 from attractor.errors import InputError
 
@@ -183,18 +183,12 @@ class RecurrentDropoutCell(WrappedCell):
         mask = mask.bernoulli_(1 - self.rate) / (1 - self.rate)
         return Masked(prepared, (mask.expand(time, batch, self.hidden_size),))
 
-    def recurrent(self, prepared: Any, state: Any) -> Tensor:
-        within = prepared.cell if isinstance(prepared, Masked) else prepared
-        return self.cell.recurrent(within, state)
-
-    def activate(
-        self, prepared: Any, recurrent: Tensor, state: Any, maps: Maps = PLAIN
-    ) -> tuple[Tensor, Any]:
+    def step(self, prepared: Any, state: Any, tap: Taps = PLAIN) -> tuple[Tensor, Any]:
         if isinstance(prepared, Masked):
-            (mask,), write = prepared.masks, maps.candidate
-            maps = maps._replace(candidate=lambda a: write(mask * a))
+            (mask,), write = prepared.masks, tap.candidate
+            tap = tap._replace(candidate=lambda a: write(mask * a))
             prepared = prepared.cell
-        return self.cell.activate(prepared, recurrent, state, maps)
+        return self.cell.step(prepared, state, tap)
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}, per={self.per!r}"
