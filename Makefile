@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet
 
-.PHONY: demo test slow lint format docs clean
+.PHONY: demo test slow lint format stubs docs clean
 
 demo: .venv/.installed
 	@$(BIN)/attractor run demo --out runs
@@ -26,6 +26,9 @@ lint: .venv/.installed-dev
 format: .venv/.installed-dev
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+stubs: .venv/.installed-dev
+	@PYTHONPATH=tests $(BIN)/python -m contracts.stubs
 
 docs: .venv/.installed-docs
 	@$(BIN)/zensical build --clean

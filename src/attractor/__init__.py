@@ -14,21 +14,24 @@ if TYPE_CHECKING:
     from attractor.cells import Recurrent as Recurrent
     from attractor.cells import copy_from_torch as copy_from_torch
     from attractor.cells import copy_to_torch as copy_to_torch
+    from attractor.cells.layer.named import *  # noqa: F403 - typed in named.pyi
 
 __version__ = _version("attractor")
 
 _FROM_CELLS = ("CELLS", "Cell", "Recurrent", "copy_from_torch", "copy_to_torch")
 
 
-def __getattr__(name: str) -> Any:
-    # torch is imported when a name is first used, so that `attractor --help` answers at once
-    if not name.startswith("_"):
-        cells = import_module("attractor.cells")
-        if name in _FROM_CELLS:
-            return getattr(cells, name)
-        if name in cells.LAYERS:
-            return cells.LAYERS[name]
-    raise AttributeError(f"module 'attractor' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker knows all names from above, and so finds misspelt ones
+
+    def __getattr__(name: str) -> Any:
+        # torch is imported when a name is first used, so that `attractor --help` answers at once
+        if not name.startswith("_"):
+            cells = import_module("attractor.cells")
+            if name in _FROM_CELLS:
+                return getattr(cells, name)
+            if name in cells.LAYERS:
+                return cells.LAYERS[name]
+        raise AttributeError(f"module 'attractor' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,4 @@
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -195,17 +194,3 @@ def test_with_a_length_pieces_are_the_whole() -> None:
     first, state = layer(x[:4])
     second, _ = layer(x[4:], state)
     torch.testing.assert_close(torch.cat([first, second]), whole)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_exports_to_onnx(tmp_path: Path) -> None:
-    """A clamp between a whole number and a float is one that ONNX cannot express."""
-    pytest.importorskip("onnxscript")
-    runtime = pytest.importorskip("onnxruntime")
-    layer = Recurrent("decaynet", 3, 4, length=5).eval()
-    x = torch.randn(5, 2, 3)
-    path = tmp_path / "decaynet.onnx"
-    torch.onnx.export(layer, (x,), path, dynamo=True, verbose=False)
-    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    found = session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
-    torch.testing.assert_close(torch.from_numpy(found), layer(x)[0].detach())

@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequen
 
 import attractor
 from attractor.cells import Cell, GRUCell, LSTMCell, Recurrent
+from attractor.cells.gated import PLAIN, Taps
 from attractor.errors import InputError
 
 
@@ -58,9 +59,7 @@ def test_another_type_than_the_parameters(packed: bool) -> None:
     layer = attractor.GRU(3, 4)
     x: Any = torch.zeros(5, 2, 3, dtype=torch.float64)
     x = pack_padded_sequence(x, torch.tensor([5, 2])) if packed else x
-    text = (
-        r"GRU expects x of .* parameters, torch.float32, but got torch.float64. Try x.to\(torch.fl"
-    )
+    text = r"GRU expects x of .* parameters, torch.float32, but got torch.float64. Try x.to"
     with pytest.raises(InputError, match=text):
         layer(x)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -78,15 +77,11 @@ def test_a_state_of_another_type() -> None:
 
 def test_a_cell_says_what_is_wrong_with_its_input() -> None:
     cell = LSTMCell(3, 4)
-    with pytest.raises(
-        InputError, match=r"LSTMCell expects input_size=3, but x has shape \(2, 5\)"
-    ):
+    with pytest.raises(InputError, match=r"LSTMCell expects input_size=3, but x has .* \(2, 5\)"):
         cell(torch.zeros(2, 5))
     with pytest.raises(InputError, match=r"parameters, torch.float32, but got torch.float64"):
         cell(torch.zeros(2, 3, dtype=torch.float64))
-    with pytest.raises(
-        InputError, match=r"\(batch, 3\) where no state .* got \(3,\). Try x\[None\]"
-    ):
+    with pytest.raises(InputError, match=r"\(batch, 3\) where no .* got \(3,\). Try x\[None\]"):
         cell(torch.zeros(3))
     with pytest.raises(InputError, match="whose last dimension is missing"):
         cell(torch.zeros(()))
@@ -127,7 +122,7 @@ def test_dropout_out_of_range() -> None:
 
 def test_no_such_attribute() -> None:
     with pytest.raises(AttributeError, match="no attribute 'LSMT'"):
-        _ = attractor.LSMT
+        _ = attractor.LSMT  # type: ignore[attr-defined]
     assert "LSTM" in dir(attractor)
 
 
@@ -155,9 +150,9 @@ def test_inference_forgets_each_state_after_its_step(return_states: bool) -> Non
     most = 0
 
     class Counting(GRUCell):
-        def step(self, prepared: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        def step(self, prepared: Tensor, state: Tensor, tap: Taps = PLAIN) -> tuple[Tensor, Tensor]:
             nonlocal most
-            output, state = super().step(prepared, state)
+            output, state = super().step(prepared, state, tap)
             state = state.clone()
             living.add(state)
             most = max(most, len(living))

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from attractor.cells.base import Cell
 from attractor.cells.gru import GRUCell
 from attractor.cells.lstm import LSTMCell
 from attractor.cells.rnn import RNNCell
@@ -35,7 +34,6 @@ def from_torch(
         saved: torch's tensors by torch's names.
 
     Example:
-        >>> from torch import nn
         >>> list(from_torch([LSTMCell(3, 8)], 1, nn.LSTM(3, 8).state_dict()))
         ['cells.0.weight_ih', 'cells.0.weight_hh', 'cells.0.bias']
     """
@@ -73,7 +71,7 @@ def _own(cell: Any, rest: dict[str, Tensor], suffix: str) -> dict[str, Tensor]:
     return own
 
 
-def check_form(cell: Cell[Any, Any]) -> None:
+def check_form(cell: nn.Module) -> None:
     """Raise unless the equations of the cell are those of one of torch's layers."""
     if not isinstance(cell, RNNCell | LSTMCell | GRUCell):
         raise InputError(

@@ -140,7 +140,7 @@ class Recurrent(nn.Module):
         return (output, state, states) if return_states else (output, state)
 
     # as nn.LSTM: under torch.compile, packed sequences are run as they are
-    @torch.compiler.disable
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _forward_packed(self, input: PackedSequence, hx: Any, return_states: bool) -> Any:  # noqa: A002
         if input.batch_sizes.numel() == 0 or input.data.shape[0] == 0:
             raise InputError(
