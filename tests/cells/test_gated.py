@@ -17,7 +17,6 @@ from attractor.cells import (
     IHCLSTMCell,
     LSTMCell,
     Recurrent,
-    SummedCell,
     Taps,
     batch_norm,
     compose,
@@ -33,7 +32,6 @@ from contracts import test_cells as contract
 from contracts.cells import OPTIONS, inputs, make_cell, seeded
 
 GATED = sorted(key for key, cell in CELLS.items() if issubclass(cell, GatedCell))
-SUMMED = sorted(key for key, cell in CELLS.items() if issubclass(cell, SummedCell))
 
 ALL = zoneout(recurrent_dropout(layer_norm("lstm"), 0.2), 0.5, 0.05)
 COMPOSED = {
@@ -125,7 +123,7 @@ def test_taps_are_where_the_cell_says(key: str) -> None:
         assert [value.shape[-1] for value in passed] == ([widths[name]] if widths[name] else [])
 
 
-@pytest.mark.parametrize("key", SUMMED)
+@pytest.mark.parametrize("key", GATED)
 def test_all_that_the_gates_read_of_the_input_comes_from_linear(key: str) -> None:
     cell: Any = make_cell(key)
     products: list[Any] = []
@@ -142,8 +140,8 @@ def test_all_that_the_gates_read_of_the_input_comes_from_linear(key: str) -> Non
     assert len(products) == 2
 
 
-@pytest.mark.parametrize("key", SUMMED)
-def test_every_summed_cell_takes_everything_at_once(key: str) -> None:
+@pytest.mark.parametrize("key", GATED)
+def test_every_gated_cell_takes_everything_at_once(key: str) -> None:
     options = OPTIONS.get(key, {})
     has_cell_state = key == "sru" or hasattr(make_cell(key).initial_state(1), "c")
     has_hidden_state = key not in ("sru", "tlstm")

@@ -11,7 +11,6 @@ from attractor.cells.eurnn import EURNNState as EURNNState
 from attractor.cells.fastgrnn import FastGRNNCell as FastGRNNCell
 from attractor.cells.gated import GatedCell as GatedCell
 from attractor.cells.gated import Sites as Sites
-from attractor.cells.gated import SummedCell as SummedCell
 from attractor.cells.gated import Taps as Taps
 from attractor.cells.goru import GORUCell as GORUCell
 from attractor.cells.gru import GRUCell as GRUCell

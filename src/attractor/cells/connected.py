@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import Biases, SummedCell
+from attractor.cells.gated import Biases, GatedCell
 from attractor.cells.init import (
     Initialiser,
     check_bias,
@@ -27,7 +27,7 @@ class ConnectedInput(NamedTuple):
     a: Tensor
 
 
-class ConnectedCell(SummedCell[ConnectedInput, Any]):
+class ConnectedCell(GatedCell[ConnectedInput, Any]):
     """The parameters of a cell whose gates read an input that the memory has corrected.
 
     A cell says how many `gates` it has, the first of which is the one that forgets, with

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, positive, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Biases, Linear, Sites, SummedCell, Taps, joined
+from attractor.cells.gated import PLAIN, Biases, GatedCell, Linear, Sites, Taps, joined
 from attractor.cells.init import Initialiser, weights_
 from attractor.errors import InputError
 
@@ -31,7 +31,7 @@ class DecayNetState(NamedTuple):
     fall: Tensor
 
 
-class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
+class DecayNetCell(GatedCell[DecayNetInput, DecayNetState]):
     r"""DecayNet: an LSTM whose forget gate is the sine of an angle that falls towards zero.
 
     .. math::

@@ -5,11 +5,11 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Biases, Linear, SummedCell, Taps
+from attractor.cells.gated import PLAIN, Biases, GatedCell, Linear, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 
 
-class FastGRNNCell(SummedCell[Tensor, Tensor]):
+class FastGRNNCell(GatedCell[Tensor, Tensor]):
     r"""FastGRNN: a gated residual connection with two learnt constants.
 
     .. math::

@@ -48,37 +48,6 @@ class Taps(NamedTuple):
 PLAIN = Taps()
 
 
-class GatedCell(Cell[P, S]):
-    """A cell with `Taps` in its step."""
-
-    recurrent_weights: tuple[str, ...] = ("weight_hh",)
-
-    @abstractmethod
-    def step(self, prepared: P, state: S, tap: Taps = PLAIN) -> tuple[Tensor, S]:
-        """As any cell's, through the taps."""
-
-
-class WrappedCell(GatedCell[Any, Any]):
-    """A cell around a gated one, which does something to its step and shows itself as it."""
-
-    recurrent_weights = ()  # those of the cell within are named there
-
-    def __init__(self, cell: GatedCell[Any, Any]) -> None:
-        super().__init__(cell.input_size, cell.hidden_size)
-        self.cell = cell
-        self.state_name = cell.state_name
-
-    @property
-    def output_size(self) -> int:
-        return self.cell.output_size
-
-    def initial_state(self, batch_size: int) -> Any:
-        return self.cell.initial_state(batch_size)
-
-    def resume(self, state: Any) -> Any:
-        return self.cell.resume(state)
-
-
 def joined(biases: Biases, learned: Tensor | None = None) -> Tensor | None:
     """One shift for each sum: its bias, or else the next of `learned`, by default zero.
 
@@ -121,12 +90,13 @@ class Sites(NamedTuple):
     memory: int = 0
 
 
-class SummedCell(GatedCell[P, S]):
-    """A gated cell all of whose gates read sums, ``W x + U h + b``, which can be normalised.
+class GatedCell(Cell[P, S]):
+    """A cell with `Taps` in its step, and gates that read sums, ``W x + U h + b``.
 
     ``W x + b`` is computed by `prepare` and passes the tap ``x`` in `step`, ``U h`` the tap ``h``.
     """
 
+    recurrent_weights: tuple[str, ...] = ("weight_hh",)
     weight_ih: nn.Parameter
     bias: nn.Parameter | None
 
@@ -137,6 +107,10 @@ class SummedCell(GatedCell[P, S]):
     def prepare_ragged(self, x: Tensor, lengths: Tensor, linear: Linear = F.linear) -> P:
         return self.prepare(x, linear)
 
+    @abstractmethod
+    def step(self, prepared: P, state: S, tap: Taps = PLAIN) -> tuple[Tensor, S]:
+        """As any cell's, through the taps."""
+
     def sites(self) -> Sites:
         """What is normalised; by default all sums together."""
         rows = self.weight_ih.shape[0]
@@ -145,3 +119,30 @@ class SummedCell(GatedCell[P, S]):
     def biases(self) -> Biases:
         """The biases of the sums."""
         return (sum(self.sites().x) if self.bias is None else self.bias,)
+
+
+class WrappedCell(Cell[Any, Any]):
+    """A cell around a gated one, which does something to its step and shows itself as it."""
+
+    def __init__(self, cell: "AnyGated") -> None:
+        super().__init__(cell.input_size, cell.hidden_size)
+        self.cell = cell
+        self.state_name = cell.state_name
+
+    @property
+    def output_size(self) -> int:
+        return self.cell.output_size
+
+    def initial_state(self, batch_size: int) -> Any:
+        return self.cell.initial_state(batch_size)
+
+    def resume(self, state: Any) -> Any:
+        return self.cell.resume(state)
+
+    @abstractmethod
+    def step(self, prepared: Any, state: Any, tap: Taps = PLAIN) -> tuple[Tensor, Any]:
+        """As that of the cell within, through the taps."""
+
+
+AnyGated = GatedCell[Any, Any] | WrappedCell
+"""Any cell with taps, wrapped or not."""

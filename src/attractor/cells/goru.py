@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, Shared, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Biases, Linear, Sites, SummedCell, Taps, joined
+from attractor.cells.gated import PLAIN, Biases, GatedCell, Linear, Sites, Taps, joined
 from attractor.cells.init import uniform_
 from attractor.cells.rotations import angles, layout, matrix, modrelu, pays, rotate
 
@@ -20,7 +20,7 @@ class GORUInput(NamedTuple):
     matrix: Shared
 
 
-class GORUCell(SummedCell[GORUInput, Tensor]):
+class GORUCell(GatedCell[GORUInput, Tensor]):
     r"""Gated orthogonal recurrent unit: a GRU whose recurrent matrix is a rotation.
 
     .. math::

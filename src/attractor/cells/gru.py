@@ -7,12 +7,12 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Linear, Sites, SummedCell, Taps
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Sites, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 from attractor.errors import InputError
 
 
-class GRUCell(SummedCell[Tensor, Tensor]):
+class GRUCell(GatedCell[Tensor, Tensor]):
     r"""Gated recurrent unit, resetting before the recurrent matmul or after it.
 
     .. math::

@@ -5,11 +5,11 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Linear, SummedCell, Taps
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 
 
-class JANETCell(SummedCell[Tensor, Tensor]):
+class JANETCell(GatedCell[Tensor, Tensor]):
     r"""Just another network (JANET): one gate, which forgets less than it lets in by beta.
 
     .. math::

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Linear, Sites, SummedCell, Taps
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Sites, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, uniform_, weights_
 from attractor.errors import InputError
 
@@ -19,7 +19,7 @@ class LSTMState(NamedTuple):
     c: Tensor
 
 
-class LSTMCell(SummedCell[Tensor, LSTMState]):
+class LSTMCell(GatedCell[Tensor, LSTMState]):
     r"""Long short-term memory, with optional peepholes, chrono initialisation and projection.
 
     .. math::

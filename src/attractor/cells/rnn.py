@@ -7,13 +7,13 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Linear, SummedCell, Taps
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Taps
 from attractor.cells.init import Initialiser, weights_
 from attractor.cells.wrap.normalise import UnitNorm
 from attractor.errors import InputError
 
 
-class RNNCell(SummedCell[Tensor, Tensor]):
+class RNNCell(GatedCell[Tensor, Tensor]):
     r"""Plain recurrent network, with tanh or ReLU.
 
     .. math::

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Linear, Sites, SummedCell, Taps
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Sites, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, uniform_, weights_
 
 
@@ -20,7 +20,7 @@ class SRUInput(NamedTuple):
     carried: Tensor
 
 
-class SRUCell(SummedCell[SRUInput, Tensor]):
+class SRUCell(GatedCell[SRUInput, Tensor]):
     r"""Simple recurrent unit: all matrices read the input, so a step is elementwise.
 
     .. math::

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Linear, Sites, SummedCell, Taps
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Sites, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 from attractor.errors import InputError
 
@@ -26,7 +26,7 @@ class TLSTMState(NamedTuple):
     u: Tensor
 
 
-class TLSTMCell(SummedCell[TLSTMInput, TLSTMState]):
+class TLSTMCell(GatedCell[TLSTMInput, TLSTMState]):
     r"""Strongly-typed LSTM: its gates read the last two inputs and never the memory.
 
     .. math::

@@ -10,8 +10,8 @@ from attractor.cells.base import Cell, Placement, positive
 from attractor.cells.gated import (
     PLAIN,
     Biases,
+    GatedCell,
     Map,
-    SummedCell,
     Taps,
     WrappedCell,
     identity,
@@ -19,8 +19,6 @@ from attractor.cells.gated import (
     missing,
 )
 from attractor.errors import InputError
-
-AnySummed = SummedCell[Any, Any]
 
 
 class LayerNormCell(WrappedCell):
@@ -59,10 +57,10 @@ class LayerNormCell(WrappedCell):
 
     reference = "ba2016layer"
 
-    def __init__(self, cell: AnySummed) -> None:
+    def __init__(self, cell: GatedCell[Any, Any]) -> None:
         check_normalisable(cell, "layer_norm")
         super().__init__(cell)
-        self.cell: AnySummed
+        self.cell: GatedCell[Any, Any]
         to, sites = _placement(cell), cell.sites()
         self.norm_x = UnitNorm(*sites.x, **to) if sites.x else None
         self.norm_h = UnitNorm(*sites.h, **to)
@@ -137,11 +135,13 @@ class BatchNormCell(WrappedCell):
 
     reference = "cooijmans2017recurrent"
 
-    def __init__(self, cell: AnySummed, max_steps: int, *, momentum: float = 0.01) -> None:
+    def __init__(
+        self, cell: GatedCell[Any, Any], max_steps: int, *, momentum: float = 0.01
+    ) -> None:
         check_normalisable(cell, "batch_norm")
         positive(type(self), "max_steps", max_steps)
         super().__init__(cell)
-        self.cell: AnySummed
+        self.cell: GatedCell[Any, Any]
         to, sites = _placement(cell), cell.sites()
 
         def norm(size: int, shifts: int) -> StepNorm | None:
@@ -278,7 +278,7 @@ class StepNorm(nn.Module):
 
 def check_normalisable(cell: Cell[Any, Any], by: str) -> None:
     """Raise unless the gates of the cell read sums."""
-    if not isinstance(cell, SummedCell):
+    if not isinstance(cell, GatedCell):
         raise InputError(
             f"{by} expects a cell whose gates read sums W x + U h + b, as those of an LSTM do, but "
             f"got {type(cell).__name__}. Try the cell without {by}."
@@ -289,6 +289,6 @@ def _or_identity(norm: nn.Module | None) -> Map:
     return identity if norm is None else norm
 
 
-def _placement(cell: AnySummed) -> Placement:
+def _placement(cell: GatedCell[Any, Any]) -> Placement:
     parameter = next(cell.parameters())
     return {"device": parameter.device, "dtype": parameter.dtype}
