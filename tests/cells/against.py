@@ -37,6 +37,16 @@ def blocks(prefix: str, names: str, tensor: Tensor) -> dict[str, Array]:
     return {f"{prefix}{name}": array(part) for name, part in zip(names, parts, strict=True)}
 
 
+def noting(seen: list[Tensor]) -> Callable[[Tensor], Tensor]:
+    """A tap that notes what passes and leaves it as it is."""
+
+    def note(x: Tensor) -> Tensor:
+        seen.append(x)
+        return x
+
+    return note
+
+
 errors: list[float] = []
 """How far cell and reference were apart, at each comparison of the test that is running."""
 

@@ -1,5 +1,4 @@
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,7 +115,7 @@ def test_the_length_of_the_input_is_taken_unless_given() -> None:
 
 def test_long_sequences_in_half_precision() -> None:
     cell = DecayNetCell(3, 4, dtype=torch.float16)
-    rate = cell.arrange(torch.zeros(1, 1, 16).half(), torch.zeros(70_000, 1, 3).half(), None).rate
+    rate = cell.prepare(torch.zeros(70_000, 1, 3).half(), lambda x, *_: x[:1]).rate
     assert rate[0, 0, 0].item() == pytest.approx(math.pi / 12 / 70_000, rel=2e-2)
 
 
@@ -195,17 +194,3 @@ def test_with_a_length_pieces_are_the_whole() -> None:
     first, state = layer(x[:4])
     second, _ = layer(x[4:], state)
     torch.testing.assert_close(torch.cat([first, second]), whole)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_exports_to_onnx(tmp_path: Path) -> None:
-    """A clamp between a whole number and a float is one that ONNX cannot express."""
-    pytest.importorskip("onnxscript")
-    runtime = pytest.importorskip("onnxruntime")
-    layer = Recurrent("decaynet", 3, 4, length=5).eval()
-    x = torch.randn(5, 2, 3)
-    path = tmp_path / "decaynet.onnx"
-    torch.onnx.export(layer, (x,), path, dynamo=True, verbose=False)
-    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    found = session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
-    torch.testing.assert_close(torch.from_numpy(found), layer(x)[0].detach())

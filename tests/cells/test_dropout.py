@@ -92,19 +92,19 @@ def test_dropped_weights_are_zero_in_the_forward_pass(monkeypatch: pytest.Monkey
     weight = layer.layer.get_parameter("cells.0.weight_hh")
     whole = weight.detach().clone()
     used: list[Tensor] = []
-    recurrent = LSTMCell.recurrent
+    step = LSTMCell.step
 
-    def spy(cell: LSTMCell, prepared: Tensor, state: LSTMState) -> Tensor:
+    def spy(cell: LSTMCell, prepared: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
         used.append(cell.weight_hh.detach().clone())
-        return recurrent(cell, prepared, state)
+        return step(cell, prepared, state)
 
-    monkeypatch.setattr(LSTMCell, "recurrent", spy)
+    monkeypatch.setattr(LSTMCell, "step", spy)
     x = torch.randn(5, 2, 4)
     layer(x)[0].square().sum().backward()
     gone = used[0] == 0
     assert 0.3 < gone.float().mean() < 0.7
     torch.testing.assert_close(used[0][~gone], 2 * whole[~gone])
-    assert all(torch.equal(step, used[0]) for step in used[:5])  # the same at each step
+    assert all(torch.equal(weights, used[0]) for weights in used[:5])  # the same at each step
     assert torch.equal(weight, whole)
     assert weight.grad is not None
     assert not weight.grad[gone].any()

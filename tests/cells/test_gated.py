@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from attractor.cells import (
     CELLS,
@@ -15,9 +16,8 @@ from attractor.cells import (
     GRUCell,
     IHCLSTMCell,
     LSTMCell,
-    Maps,
     Recurrent,
-    SummedCell,
+    Taps,
     batch_norm,
     compose,
     layer_norm,
@@ -27,11 +27,11 @@ from attractor.cells import (
 )
 from attractor.cells.base import map_steps
 from attractor.errors import InputError
+from cells.against import noting
 from contracts import test_cells as contract
 from contracts.cells import OPTIONS, inputs, make_cell, seeded
 
 GATED = sorted(key for key, cell in CELLS.items() if issubclass(cell, GatedCell))
-SUMMED = sorted(key for key, cell in CELLS.items() if issubclass(cell, SummedCell))
 
 ALL = zoneout(recurrent_dropout(layer_norm("lstm"), 0.2), 0.5, 0.05)
 COMPOSED = {
@@ -108,34 +108,40 @@ def test_noise_is_drawn_outside_a_compiled_loop() -> None:
 
 
 @pytest.mark.parametrize("key", GATED)
-def test_step_is_activate_of_recurrent(key: str) -> None:
+def test_taps_are_where_the_cell_says(key: str) -> None:
     cell: Any = make_cell(key)
     prepared = map_steps(lambda p: p[0], cell.prepare(inputs(2, 2)))
-    state = torch.utils._pytree.tree_map(lambda s: s + 0.1, cell.initial_state(2))
-    expected = cell.step(prepared, state)
-    found = cell.activate(prepared, cell.recurrent(prepared, state), state)
-    torch.testing.assert_close(found, expected)
+    seen: dict[str, list[Tensor]] = {name: [] for name in Taps._fields}
+    taps = Taps(**{name: noting(passed) for name, passed in seen.items()})
+    torch.testing.assert_close(
+        cell.step(prepared, cell.initial_state(2), taps),
+        cell.step(prepared, cell.initial_state(2)),
+    )
+    x, h, inner, memory = cell.sites()
+    widths = {"x": sum(x), "h": sum(h), "inner": sum(inner), "candidate": 8, "memory": memory}
+    for name, passed in seen.items():
+        assert [value.shape[-1] for value in passed] == ([widths[name]] if widths[name] else [])
 
 
 @pytest.mark.parametrize("key", GATED)
-def test_maps_reach_the_candidate_and_the_memory(key: str) -> None:
+def test_all_that_the_gates_read_of_the_input_comes_from_linear(key: str) -> None:
     cell: Any = make_cell(key)
-    prepared = map_steps(lambda p: p[0], cell.prepare(inputs(2, 2)))
-    state = cell.initial_state(2)
-    seen: dict[str, Any] = {}
+    products: list[Any] = []
 
-    def look(name: str) -> Any:
-        return lambda x: seen.setdefault(name, x)
+    def linear(x: Any, weight: Any, bias: Any) -> Any:
+        products.append(torch.nn.functional.linear(x, weight))
+        return products[-1] if bias is None else products[-1] + bias
 
-    maps = Maps(*(look(name) for name in Maps._fields))
-    cell.activate(prepared, cell.recurrent(prepared, state), state, maps)
-    assert seen.pop("candidate").shape == (2, 8)
-    sizes = {"memory": cell.memory_size, "inner": sum(cell.parts().inner)}
-    assert {name: x.shape[-1] for name, x in seen.items()} == {n: s for n, s in sizes.items() if s}
+    found = cell.prepare(inputs(2, 2), linear)
+    assert [product.shape[-1] for product in products] == [sum(cell.sites().x)]
+    torch.testing.assert_close(found, cell.prepare(inputs(2, 2)))
+    ragged = cell.prepare_ragged(inputs(2, 2), torch.tensor([2, 2]), linear)
+    torch.testing.assert_close(ragged, found)
+    assert len(products) == 2
 
 
-@pytest.mark.parametrize("key", SUMMED)
-def test_every_summed_cell_takes_everything_at_once(key: str) -> None:
+@pytest.mark.parametrize("key", GATED)
+def test_every_gated_cell_takes_everything_at_once(key: str) -> None:
     options = OPTIONS.get(key, {})
     has_cell_state = key == "sru" or hasattr(make_cell(key).initial_state(1), "c")
     has_hidden_state = key not in ("sru", "tlstm")

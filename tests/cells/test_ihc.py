@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor.cells import IHCGRUCell, IHCLSTMCell, IRCGRUCell, IRCLSTMCell, LSTMState
-from cells.against import Array, array, blocks, check, normal, random_cell
+from attractor.cells import IHCGRUCell, IHCLSTMCell, IRCGRUCell, IRCLSTMCell, LSTMState, Taps
+from cells.against import Array, array, blocks, check, normal, noting, random_cell
 from contracts.cells import seeded
 from reference import ihc_gru, ihc_lstm
 
@@ -50,11 +50,13 @@ def test_gate_limits(seed: int) -> None:
     g = seeded(seed)
     cell: Any = IHCGRUCell(3, 5, generator=g, dtype=torch.float64)
     x, h = normal(2, 3, generator=g), normal(2, 5, generator=g)
+    read: list[torch.Tensor] = []
+    taps = Taps(inner=noting(read))
     for bias, expected in ((-torch.inf, x), (torch.inf, h @ cell.connection.weight[:3].T)):
         with torch.no_grad():
             cell.connection.bias_gate.fill_(bias)
-        prepared = cell.prepare(x)
-        torch.testing.assert_close(cell.mix(prepared, cell.recurrent(prepared, h)), expected)
+        cell.step(cell.prepare(x), h, taps)
+        torch.testing.assert_close(read.pop(), expected @ cell.weight_gates.T)
 
 
 @pytest.mark.parametrize(("ihc", "irc"), [(IHCLSTMCell, IRCLSTMCell), (IHCGRUCell, IRCGRUCell)])

@@ -13,10 +13,12 @@ from attractor.cells import (
     IRCSRUCell,
     IRCTLSTMCell,
     LSTMState,
+    Taps,
 )
 from attractor.cells.base import map_steps
-from attractor.cells.connected import DiagonalConnection, ResidualConnection
-from cells.against import Array, array, blocks, check, normal, random_cell
+from attractor.cells.irc import ResidualConnection
+from attractor.cells.irc_diagonal import DiagonalConnection
+from cells.against import Array, array, blocks, check, normal, noting, random_cell
 from contracts.cells import seeded
 from reference import irc_fastgrnn, irc_gru, irc_lstm, irc_sru, irc_tlstm
 
@@ -113,7 +115,10 @@ def test_gates_read_the_input_alone_when_alpha_is_zero(make: Any) -> None:
         cell.connection.alpha_raw.fill_(-torch.inf)
     state = tree_map(lambda s: s + 1, cell.initial_state(2))
     prepared = map_steps(lambda p: p[0], cell.prepare(normal(1, 2, 5)))
-    assert not cell.recurrent(prepared, state).any()
+    read: list[torch.Tensor] = []
+    cell.step(prepared, state, Taps(h=noting(read)))
+    assert len(read) == 1
+    assert not read[0].any()
 
 
 @pytest.mark.parametrize("make", [m for m, *_ in (*MATRIX, *DIAGONAL)] + [IRCFastGRNNCell])

@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequen
 
 import attractor
 from attractor.cells import Cell, GRUCell, LSTMCell, Recurrent
+from attractor.cells.gated import PLAIN, Taps
 from attractor.errors import InputError
 
 
@@ -149,9 +150,9 @@ def test_inference_forgets_each_state_after_its_step(return_states: bool) -> Non
     most = 0
 
     class Counting(GRUCell):
-        def step(self, prepared: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        def step(self, prepared: Tensor, state: Tensor, tap: Taps = PLAIN) -> tuple[Tensor, Tensor]:
             nonlocal most
-            output, state = super().step(prepared, state)
+            output, state = super().step(prepared, state, tap)
             state = state.clone()
             living.add(state)
             most = max(most, len(living))

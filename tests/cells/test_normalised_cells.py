@@ -99,7 +99,7 @@ def weights_of(case: Case, cell: Any) -> dict[str, Array]:
 
 def whole(cell: Any, shifts: torch.Tensor) -> torch.Tensor:
     """The shifts of the sums that have no bias, with zeros for those that have one."""
-    biased = sum(cell.parts().x) - len(shifts)
+    biased = sum(cell.sites().x) - len(shifts)
     first = isinstance(cell, DecayNetCell)
     return torch.nn.functional.pad(shifts, (0, biased) if first else (biased, 0))
 
@@ -107,8 +107,8 @@ def whole(cell: Any, shifts: torch.Tensor) -> torch.Tensor:
 def sites(case: Case, cell: Any, attribute: str) -> dict[str, Any]:
     """What the normalisers hold under that name, by the reference's name of the place."""
     found: dict[str, Any] = {}
-    parts = cell.cell.parts()
-    groups = [(case.x, parts.x), (case.h, parts.h), (case.inner, parts.inner)]
+    widths = cell.cell.sites()
+    groups = [(case.x, widths.x), (case.h, widths.h), (case.inner, widths.inner)]
     for norm, (names, sizes) in zip(("norm_x", "norm_h", "norm_inner"), groups, strict=True):
         if names and (values := getattr(getattr(cell, norm), attribute)) is not None:
             if attribute == "bias" and values.numel() < sum(sizes):
@@ -200,7 +200,8 @@ def test_batch_norm_shifts_each_sum_that_has_no_bias(name: str) -> None:
     shifts = cell.norm_x.bias
     assert (0 if shifts is None else len(shifts)) == missing
     output, _, _ = unroll(cell, cell.prepare(torch.randn(2, 3, SIZE)), cell.initial_state(3))
-    output.square().sum().backward()
+    loss: torch.Tensor = output.square().sum()
+    loss.backward()  # type: ignore[no-untyped-call]
     assert shifts is None or shifts.grad.all()
 
 

@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 from torch.utils._pytree import tree_map
 
 from attractor.cells import Recurrent, TARDISCell, TARDISState, unroll
-from attractor.cells.tardis import TARDISPrepared, sparse_addresses
+from attractor.cells.tardis import TARDISInput, sparse_addresses
 from attractor.errors import InputError
 from cells.against import agree, array
 from cells.memory_weights import check_gradients, scatter
@@ -179,7 +179,7 @@ def test_the_surrogate_gradient_is_that_of_the_soft_weights() -> None:
     prepared = cell.prepare(x)
     earlier = tree_map(lambda p: p[:8], prepared)
     state = tree_map(Tensor.detach, unroll(cell, earlier, cell.initial_state(2)).state)
-    slices: TARDISPrepared = tree_map(lambda p: p[8], prepared)
+    slices: TARDISInput = tree_map(lambda p: p[8], prepared)
     direction = torch.randn(2, 7, dtype=torch.float64)
     attention = [p for n, p in cell.named_parameters() if n.startswith(("attention", "inverse"))]
 
@@ -234,7 +234,7 @@ def test_the_likelihood_ratio_is_the_gradient_of_the_expected_reward() -> None:
     total: Any = 0.0
     for index in range(5):
         noise = 1e4 * F.one_hot(torch.tensor([index]), 5).double()
-        slices = TARDISPrepared(prepared.attention[0], prepared.controller[0], noise, ())
+        slices = TARDISInput(prepared.attention[0], prepared.controller[0], noise, ())
         _, after = cell.step(slices, state)
         assert after.read[0, index] == 1
         total = total + after.log_prob.exp().detach() * rewards[index] * after.log_prob

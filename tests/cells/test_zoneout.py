@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attractor.cells import LSTMState, Recurrent, compose, layer_norm, unroll, zoneout
-from attractor.cells.wrap.noise import Masked
+from attractor.cells.wrap.noise import MaskedInput
 from attractor.errors import InputError
 from cells.against import BATCH, TIME, agree, array, blocks, normal, random_cell
 from contracts.cells import seeded
@@ -58,7 +58,7 @@ def test_steps_are_repeatable_and_calls_are_not() -> None:
     cell: Any = zoneout("gru", 0.0, 0.5)(3, 8)
     x = torch.randn(5, 2, 3)
     prepared = cell.prepare(x)
-    assert isinstance(prepared, Masked)
+    assert isinstance(prepared, MaskedInput)
     once = unroll(cell, prepared, cell.initial_state(2)).output
     assert torch.equal(once, unroll(cell, prepared, cell.initial_state(2)).output)
     assert not torch.equal(once, unroll(cell, cell.prepare(x), cell.initial_state(2)).output)

@@ -27,7 +27,7 @@ from torch import Generator
 
 from attractor.cells.init import Initialiser
 from attractor.cells.layer.recurrent import Recurrent
-from attractor.cells.memory.controllers import ControllerKind
+from attractor.cells.memory.controllers import ControllerKind, WriteAddress
 
 COMMON: list[Parameter]
 PLACES: dict[str, dict[str, int]]

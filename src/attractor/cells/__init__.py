@@ -10,9 +10,8 @@ from attractor.cells.eurnn import EURNNCell as EURNNCell
 from attractor.cells.eurnn import EURNNState as EURNNState
 from attractor.cells.fastgrnn import FastGRNNCell as FastGRNNCell
 from attractor.cells.gated import GatedCell as GatedCell
-from attractor.cells.gated import Maps as Maps
-from attractor.cells.gated import Parts as Parts
-from attractor.cells.gated import SummedCell as SummedCell
+from attractor.cells.gated import Sites as Sites
+from attractor.cells.gated import Taps as Taps
 from attractor.cells.goru import GORUCell as GORUCell
 from attractor.cells.gru import GRUCell as GRUCell
 from attractor.cells.ihc import IHCGRUCell as IHCGRUCell
@@ -20,8 +19,8 @@ from attractor.cells.ihc import IHCLSTMCell as IHCLSTMCell
 from attractor.cells.irc import IRCFastGRNNCell as IRCFastGRNNCell
 from attractor.cells.irc import IRCGRUCell as IRCGRUCell
 from attractor.cells.irc import IRCLSTMCell as IRCLSTMCell
-from attractor.cells.irc import IRCSRUCell as IRCSRUCell
-from attractor.cells.irc import IRCTLSTMCell as IRCTLSTMCell
+from attractor.cells.irc_diagonal import IRCSRUCell as IRCSRUCell
+from attractor.cells.irc_diagonal import IRCTLSTMCell as IRCTLSTMCell
 from attractor.cells.janet import JANETCell as JANETCell
 from attractor.cells.layer.interop import copy_from_torch as copy_from_torch
 from attractor.cells.layer.interop import copy_to_torch as copy_to_torch

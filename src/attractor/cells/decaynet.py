@@ -4,10 +4,11 @@ import math
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, positive, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Biases, Maps, SummedCell
+from attractor.cells.gated import PLAIN, Biases, GatedCell, Linear, Sites, Taps, joined
 from attractor.cells.init import Initialiser, weights_
 from attractor.errors import InputError
 
@@ -30,7 +31,7 @@ class DecayNetState(NamedTuple):
     fall: Tensor
 
 
-class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
+class DecayNetCell(GatedCell[DecayNetInput, DecayNetState]):
     r"""DecayNet: an LSTM whose forget gate is the sine of an angle that falls towards zero.
 
     .. math::
@@ -93,7 +94,6 @@ class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
         super().__init__(input_size, hidden_size)
         to: Placement = {"device": device, "dtype": dtype}
         self.length = None if length is None else positive(type(self), "length", length)
-        self.memory_size = hidden_size
         self.weight_ih = nn.Parameter(torch.empty(4 * hidden_size, input_size, **to))
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size, **to))
         self.bias = nn.Parameter(torch.zeros(3 * hidden_size, **to)) if bias else None
@@ -125,26 +125,36 @@ class DecayNetCell(SummedCell[DecayNetInput, DecayNetState]):
         n = self.hidden_size
         return (n, 3 * n if self.bias is None else self.bias)
 
-    def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> DecayNetInput:
+    def sites(self) -> Sites:
+        return super().sites()._replace(memory=self.hidden_size)
+
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> DecayNetInput:
         time, batch = x.shape[:2]
-        if self.length is not None:
-            lengths = torch.full((batch,), self.length, device=x.device)
-        elif lengths is None:
-            lengths = torch.full((batch,), time, device=x.device)
+        return self.prepare_ragged(x, torch.full((batch,), time, device=x.device), linear)
+
+    def prepare_ragged(
+        self, x: Tensor, lengths: Tensor, linear: Linear = F.linear
+    ) -> DecayNetInput:
+        time, batch = x.shape[:2]
+        sums = linear(x, self.weight_ih, joined(self.biases()))
         # half precision cannot count to the length of a long sequence
         exact = torch.promote_types(sums.dtype, torch.float32)
-        rate = math.pi / 12 / lengths.to(device=x.device, dtype=exact)
-        return DecayNetInput(sums, rate.to(sums.dtype)[None, :, None].expand(time, batch, 1))
+        D = lengths.to(device=x.device, dtype=exact)
+        D = D if self.length is None else torch.full_like(D, self.length)
+        rate = (math.pi / 12 / D).to(sums.dtype)
+        return DecayNetInput(sums, rate[None, :, None].expand(time, batch, 1))
 
-    def activate(
-        self, prepared: DecayNetInput, recurrent: Tensor, state: DecayNetState, maps: Maps = PLAIN
+    def step(
+        self, prepared: DecayNetInput, state: DecayNetState, tap: Taps = PLAIN
     ) -> tuple[Tensor, DecayNetState]:
-        s, i, o, a = (prepared.sums + recurrent).chunk(4, dim=-1)
-        fall = state.fall + prepared.rate * (s + 3)
+        h, c, fall = state
+        sums = tap.x(prepared.sums) + tap.h(F.linear(h, self.weight_hh))
+        s, i, o, a = sums.chunk(4, dim=-1)
+        fall = fall + prepared.rate * (s + 3)
         right_angle = 1.5707963267948966  # written out: a compiled loop takes no float from outside
         f = torch.sin((right_angle - fall).clamp(0.0, right_angle))
-        c = f * state.c + torch.sigmoid(i) * maps.candidate(torch.tanh(a))
-        h = torch.sigmoid(o) * torch.tanh(maps.memory(c))
+        c = f * c + torch.sigmoid(i) * tap.candidate(torch.tanh(a))
+        h = torch.sigmoid(o) * torch.tanh(tap.memory(c))
         return h, DecayNetState(h, c, fall)
 
     def extra_repr(self) -> str:

@@ -33,7 +33,7 @@ class DNTMState(NamedTuple):
     log_prob: Tensor
 
 
-class DNTMPrepared(NamedTuple):
+class DNTMInput(NamedTuple):
     """The input's part of what is computed, and the noise of the choices, if there are any."""
 
     controller: Tensor
@@ -43,7 +43,7 @@ class DNTMPrepared(NamedTuple):
     noise: Tensor | tuple[()]
 
 
-class DNTMCell(Cell[DNTMPrepared, DNTMState]):
+class DNTMCell(Cell[DNTMInput, DNTMState]):
     r"""Dynamic neural Turing machine: every cell has a learned address beside its content.
 
     The memory is :math:`M_t = [A; C_t]`; a step writes to C only. Each of the two heads has a key
@@ -191,9 +191,9 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
         ]
         return DNTMState(*(zeros_like_parameters(self, batch_size, *shape) for shape in shapes))
 
-    def prepare(self, x: Tensor) -> DNTMPrepared:
+    def prepare(self, x: Tensor) -> DNTMInput:
         sampled = self.discrete and self.training
-        return DNTMPrepared(
+        return DNTMInput(
             self.controller.prepare(x),
             F.linear(x, self.read_ih, self.read_bias),
             F.linear(x, self.write_ih, self.write_bias),
@@ -201,7 +201,7 @@ class DNTMCell(Cell[DNTMPrepared, DNTMState]):
             gumbel(x.shape[0], x.shape[1], 2, self.cells, like=x) if sampled else (),
         )
 
-    def step(self, prepared: DNTMPrepared, state: DNTMState) -> tuple[Tensor, DNTMState]:
+    def step(self, prepared: DNTMInput, state: DNTMState) -> tuple[Tensor, DNTMState]:
         h, c, content, v_r, v_w, _ = state
         memory = torch.cat([self.address.expand(len(content), -1, -1), content], -1)
         directions = unit(memory, floor=1e-4)

@@ -1,14 +1,15 @@
 """FastGRNN: one gate, used a second time to weigh the candidate."""
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Biases, Maps, SummedCell
+from attractor.cells.gated import PLAIN, Biases, GatedCell, Linear, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 
 
-class FastGRNNCell(SummedCell[Tensor, Tensor]):
+class FastGRNNCell(GatedCell[Tensor, Tensor]):
     r"""FastGRNN: a gated residual connection with two learnt constants.
 
     .. math::
@@ -92,15 +93,16 @@ class FastGRNNCell(SummedCell[Tensor, Tensor]):
         # a shared sum has two biases, which are added when it has become two
         return () if self.shared and self.bias is not None else super().biases()
 
-    def activate(
-        self, prepared: Tensor, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
-    ) -> tuple[Tensor, Tensor]:
-        sums = prepared + recurrent
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> Tensor:
+        return linear(x, self.weight_ih, None if self.shared else self.bias)
+
+    def step(self, prepared: Tensor, state: Tensor, tap: Taps = PLAIN) -> tuple[Tensor, Tensor]:
+        sums = tap.x(prepared) + tap.h(F.linear(state, self.weight_hh))
         if self.shared:
             sums = torch.cat([sums, sums], dim=-1)
             sums = sums if self.bias is None else sums + self.bias
         f, a = sums.chunk(2, dim=-1)
         f = torch.sigmoid(f)
         beta, kappa = torch.sigmoid(self.beta_raw), torch.sigmoid(self.kappa_raw)
-        h = f * state + (beta * (1 - f) + kappa) * maps.candidate(torch.tanh(a))
+        h = f * state + (beta * (1 - f) + kappa) * tap.candidate(torch.tanh(a))
         return h, h

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -14,6 +14,9 @@ P = TypeVar("P")
 S = TypeVar("S", bound=State)
 
 Map = Callable[[Tensor], Tensor]
+
+Linear = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+"""From x, W and b to W x + b, as ``F.linear``."""
 
 Biases = tuple[Tensor | int, ...]
 """The biases of a cell's sums, from the first sum on; a number stands for that many sums without.
@@ -27,80 +30,22 @@ def identity(x: Tensor) -> Tensor:
     return x
 
 
-class Maps(NamedTuple):
-    """What is done within a step by whoever wraps a cell; by default nothing.
+class Taps(NamedTuple):
+    """Where whoever wraps a cell may change what flows through its step; by default nowhere.
 
-    ``candidate`` acts on what is about to be written, ``memory`` on what is about to be read, and
-    ``inner`` on a product that is known only within the step, such as a GRU's
-    :math:`W (r_t \\odot h_{t-1})`.
+    ``x`` and ``h`` are on what the input and the state contribute to the gates; ``inner`` is on a
+    product that is known only within the step, such as a GRU's :math:`W (r_t \\odot h_{t-1})`;
+    ``candidate`` is on what is about to be written, ``memory`` on what is about to be read.
     """
 
+    x: Map = identity
+    h: Map = identity
+    inner: Map = identity
     candidate: Map = identity
     memory: Map = identity
-    inner: Map = identity
 
 
-PLAIN = Maps()
-
-
-class GatedCell(Cell[P, S]):
-    """A cell whose step falls into what its state contributes and what is made of it.
-
-    ``step(prepared, state)`` is ``activate(prepared, recurrent(prepared, state), state)``. Whoever
-    wraps the cell may come in between, and may pass `Maps` to `activate`.
-    """
-
-    recurrent_weights: tuple[str, ...] = ("weight_hh",)
-
-    memory_size: int = 0
-    """Units that pass through the map for the memory; 0 if the cell shows all that it holds."""
-
-    @abstractmethod
-    def recurrent(self, prepared: P, state: S) -> Tensor:
-        """What the state contributes to this step."""
-
-    @abstractmethod
-    def activate(
-        self, prepared: P, recurrent: Tensor, state: S, maps: Maps = PLAIN
-    ) -> tuple[Tensor, S]:
-        """From both contributions and the old state to the output and the new state."""
-
-    def step(self, prepared: P, state: S) -> tuple[Tensor, S]:
-        return self.activate(prepared, self.recurrent(prepared, state), state)
-
-
-class WrappedCell(GatedCell[Any, Any]):
-    """A cell around a gated one, which does something to its step and shows itself as it."""
-
-    recurrent_weights = ()  # those of the cell within are named there
-
-    def __init__(self, cell: GatedCell[Any, Any]) -> None:
-        super().__init__(cell.input_size, cell.hidden_size)
-        self.cell = cell
-        self.memory_size = cell.memory_size
-        self.state_name = cell.state_name
-
-    @property
-    def output_size(self) -> int:
-        return self.cell.output_size
-
-    def initial_state(self, batch_size: int) -> Any:
-        return self.cell.initial_state(batch_size)
-
-    def resume(self, state: Any) -> Any:
-        return self.cell.resume(state)
-
-
-class Parts(NamedTuple):
-    """The sizes of the parts, each normalised on its own, of a cell's sums.
-
-    Those of what the input contributes, of what the state contributes, and of what passes through
-    the map ``inner``.
-    """
-
-    x: tuple[int, ...]
-    h: tuple[int, ...]
-    inner: tuple[int, ...] = ()
+PLAIN = Taps()
 
 
 def joined(biases: Biases, learned: Tensor | None = None) -> Tensor | None:
@@ -136,50 +81,68 @@ def missing(biases: Biases) -> int:
     return sum(bias for bias in biases if isinstance(bias, int))
 
 
-class SummedCell(GatedCell[P, S]):
-    """A gated cell all of whose gates read sums, ``W x + U h + b``, which can be normalised.
+class Sites(NamedTuple):
+    """How many numbers pass through each tap, in the parts that are normalised on their own."""
 
-    The prepared input is the tensor ``W x + b`` or a NamedTuple in which that is called ``sums``.
+    x: tuple[int, ...]
+    h: tuple[int, ...]
+    inner: tuple[int, ...] = ()
+    memory: int = 0
+
+
+class GatedCell(Cell[P, S]):
+    """A cell with `Taps` in its step, and gates that read sums, ``W x + U h + b``.
+
+    ``W x + b`` is computed by `prepare` and passes the tap ``x`` in `step`, ``U h`` the tap ``h``.
     """
 
+    recurrent_weights: tuple[str, ...] = ("weight_hh",)
     weight_ih: nn.Parameter
-    weight_hh: nn.Parameter
     bias: nn.Parameter | None
 
-    def parts(self) -> Parts:
-        """What is normalised on its own; by default all sums together."""
-        rows = self.weight_ih.shape[0]
-        return Parts((rows,), (rows,))
+    @abstractmethod
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> P:
+        """As any cell's, with the sums from `linear`: a normaliser gives one of its own."""
 
-    def sums(self, x: Tensor, shift: Tensor | None = None) -> Tensor:
-        """What the input contributes, with the biases or without."""
-        return F.linear(x, self.weight_ih, shift)
+    def prepare_ragged(self, x: Tensor, lengths: Tensor, linear: Linear = F.linear) -> P:
+        return self.prepare(x, linear)
+
+    @abstractmethod
+    def step(self, prepared: P, state: S, tap: Taps = PLAIN) -> tuple[Tensor, S]:
+        """As any cell's, through the taps."""
+
+    def sites(self) -> Sites:
+        """What is normalised; by default all sums together."""
+        rows = self.weight_ih.shape[0]
+        return Sites((rows,), (rows,))
 
     def biases(self) -> Biases:
         """The biases of the sums."""
-        return (sum(self.parts().x) if self.bias is None else self.bias,)
-
-    def shift(self) -> Tensor | None:
-        """The biases as one vector, or ``None``."""
-        return joined(self.biases())
-
-    def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> P:
-        """The prepared input: the sums, and what else of x `activate` needs."""
-        return cast(P, sums)
-
-    def prepare(self, x: Tensor) -> P:
-        return self.arrange(self.sums(x, self.shift()), x, None)
-
-    def prepare_ragged(self, x: Tensor, lengths: Tensor) -> P:
-        return self.arrange(self.sums(x, self.shift()), x, lengths)
-
-    def recurrent(self, prepared: P, state: S) -> Tensor:
-        h: Any = state
-        return F.linear(h if isinstance(h, Tensor) else h.h, self.weight_hh)
+        return (sum(self.sites().x) if self.bias is None else self.bias,)
 
 
-def map_sums(function: Map, prepared: Any) -> Any:
-    """Apply `function` to the sums within the prepared input of a `SummedCell`."""
-    if isinstance(prepared, Tensor):
-        return function(prepared)
-    return prepared._replace(sums=function(prepared.sums))
+class WrappedCell(Cell[Any, Any]):
+    """A cell around a gated one, which does something to its step and shows itself as it."""
+
+    def __init__(self, cell: "AnyGated") -> None:
+        super().__init__(cell.input_size, cell.hidden_size)
+        self.cell = cell
+        self.state_name = cell.state_name
+
+    @property
+    def output_size(self) -> int:
+        return self.cell.output_size
+
+    def initial_state(self, batch_size: int) -> Any:
+        return self.cell.initial_state(batch_size)
+
+    def resume(self, state: Any) -> Any:
+        return self.cell.resume(state)
+
+    @abstractmethod
+    def step(self, prepared: Any, state: Any, tap: Taps = PLAIN) -> tuple[Tensor, Any]:
+        """As that of the cell within, through the taps."""
+
+
+AnyGated = GatedCell[Any, Any] | WrappedCell
+"""Any cell with taps, wrapped or not."""

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, Shared, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Biases, Maps, Parts, SummedCell
+from attractor.cells.gated import PLAIN, Biases, GatedCell, Linear, Sites, Taps, joined
 from attractor.cells.init import uniform_
 from attractor.cells.rotations import angles, layout, matrix, modrelu, pays, rotate
 
@@ -20,7 +20,7 @@ class GORUInput(NamedTuple):
     matrix: Shared
 
 
-class GORUCell(SummedCell[GORUInput, Tensor]):
+class GORUCell(GatedCell[GORUInput, Tensor]):
     r"""Gated orthogonal recurrent unit: a GRU whose recurrent matrix is a rotation.
 
     .. math::
@@ -94,33 +94,30 @@ class GORUCell(SummedCell[GORUInput, Tensor]):
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def parts(self) -> Parts:
-        parts = (2 * self.hidden_size, self.hidden_size)
-        return Parts(parts, parts)
+    def sites(self) -> Sites:
+        apart = (2 * self.hidden_size, self.hidden_size)
+        return Sites(apart, apart)
 
     def biases(self) -> Biases:
         return (2 * self.hidden_size if self.bias is None else self.bias, self.hidden_size)
 
-    def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> GORUInput:
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> GORUInput:
         whole = None
         if pays(self.hidden_size, steps=x.shape[0]):
             rotation = matrix(self.hidden_size, self.layers, self.theta)
             whole = torch.cat([self.weight_hh, rotation])
-        return GORUInput(sums, Shared(whole))
+        return GORUInput(linear(x, self.weight_ih, joined(self.biases())), Shared(whole))
 
-    def recurrent(self, prepared: GORUInput, state: Tensor) -> Tensor:
-        whole = prepared.matrix.value
-        if whole is not None:
-            return F.linear(state, whole)
-        gates = F.linear(state, self.weight_hh)
-        return torch.cat([gates, rotate(state, self.layers, self.theta)], dim=-1)
-
-    def activate(
-        self, prepared: GORUInput, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
-    ) -> tuple[Tensor, Tensor]:
-        n, sums = 2 * self.hidden_size, prepared.sums
-        r, z = torch.sigmoid(sums[..., :n] + recurrent[..., :n]).chunk(2, dim=-1)
-        a = sums[..., n:] + r * recurrent[..., n:]
-        candidate = maps.candidate(modrelu(a, self.modrelu_bias, eps=0.001))
-        h = z * state + (1 - z) * candidate
+    def step(self, prepared: GORUInput, state: Tensor, tap: Taps = PLAIN) -> tuple[Tensor, Tensor]:
+        h, n = state, 2 * self.hidden_size
+        from_x, from_h = tap.x(prepared.sums), tap.h(self._turned(h, prepared.matrix.value))
+        r, z = torch.sigmoid(from_x[..., :n] + from_h[..., :n]).chunk(2, dim=-1)
+        a = modrelu(from_x[..., n:] + r * from_h[..., n:], self.modrelu_bias, eps=0.001)
+        h = z * h + (1 - z) * tap.candidate(a)
         return h, h
+
+    def _turned(self, h: Tensor, whole: Tensor | None) -> Tensor:
+        """What the gates read of h, and U times h."""
+        if whole is not None:
+            return F.linear(h, whole)
+        return torch.cat([F.linear(h, self.weight_hh), rotate(h, self.layers, self.theta)], dim=-1)

@@ -7,12 +7,12 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Maps, Parts, SummedCell
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Sites, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 from attractor.errors import InputError
 
 
-class GRUCell(SummedCell[Tensor, Tensor]):
+class GRUCell(GatedCell[Tensor, Tensor]):
     r"""Gated recurrent unit, resetting before the recurrent matmul or after it.
 
     .. math::
@@ -90,28 +90,27 @@ class GRUCell(SummedCell[Tensor, Tensor]):
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def parts(self) -> Parts:
+    def sites(self) -> Sites:
         gates, candidate = 2 * self.hidden_size, self.hidden_size
         if self.reset == "before":
-            return Parts((gates, candidate), (gates,), inner=(candidate,))
-        return Parts((gates, candidate), (gates, candidate))
+            return Sites((gates, candidate), (gates,), inner=(candidate,))
+        return Sites((gates, candidate), (gates, candidate))
 
-    def recurrent(self, prepared: Tensor, state: Tensor) -> Tensor:
-        if self.reset == "before":
-            return F.linear(state, self.weight_hh[: 2 * self.hidden_size])
-        return F.linear(state, self.weight_hh)
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> Tensor:
+        return linear(x, self.weight_ih, self.bias)
 
-    def activate(
-        self, prepared: Tensor, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
-    ) -> tuple[Tensor, Tensor]:
+    def step(self, prepared: Tensor, state: Tensor, tap: Taps = PLAIN) -> tuple[Tensor, Tensor]:
         h, n = state, 2 * self.hidden_size
-        r, z = torch.sigmoid(prepared[..., :n] + recurrent[..., :n]).chunk(2, dim=-1)
+        from_x = tap.x(prepared)
+        U = self.weight_hh[:n] if self.reset == "before" else self.weight_hh
+        from_h = tap.h(F.linear(h, U))
+        r, z = torch.sigmoid(from_x[..., :n] + from_h[..., :n]).chunk(2, dim=-1)
         if self.reset == "before":
-            from_state = maps.inner(F.linear(r * h, self.weight_hh[n:]))
+            inner = tap.inner(F.linear(r * h, self.weight_hh[n:]))
         elif self.bias_hh is None:
-            from_state = r * recurrent[..., n:]
+            inner = r * from_h[..., n:]
         else:
-            from_state = r * (recurrent[..., n:] + self.bias_hh)
-        a = torch.tanh(prepared[..., n:] + from_state)
-        h = (1 - z) * h + z * maps.candidate(a)
+            inner = r * (from_h[..., n:] + self.bias_hh)
+        a = torch.tanh(from_x[..., n:] + inner)
+        h = (1 - z) * h + z * tap.candidate(a)
         return h, h

@@ -1,15 +1,14 @@
 """The input highway connection: gated cells simplified, with a gate on what they read."""
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement
-from attractor.cells.connected import GRU, LSTM, ConnectedCell, ConnectedInput
-from attractor.cells.gated import PLAIN, Biases, Maps, Parts, joined
+from attractor.cells.connected import ConnectedCell, ConnectedInput
+from attractor.cells.gated import PLAIN, Biases, Linear, Sites, Taps, joined
 from attractor.cells.init import Initialiser, uniform_, weights_
+from attractor.cells.lstm import LSTMState
 
 
 class HighwayConnection(nn.Module):
@@ -79,34 +78,27 @@ class HighwayCell(ConnectedCell):
             if bias:
                 self.connection.bias_gate = nn.Parameter(torch.zeros(input_size, **to))
 
-    def parts(self) -> Parts:
-        n = self.input_size
-        gates = self.weight_gates.shape[0]
-        return Parts((n,) if self.gate_reads_input else (), (n, n), inner=(gates,))
-
-    def sums(self, x: Tensor, shift: Tensor | None = None) -> Tensor:
-        weight = self.connection.weight_gate
-        return x[..., :0] if weight is None else F.linear(x, weight, shift)
+    def sites(self) -> Sites:
+        n, rows = self.input_size, self.weight_gates.shape[0]
+        memory = self.hidden_size if self.cell_state else 0
+        return Sites((n,) if self.gate_reads_input else (), (n, n), inner=(rows,), memory=memory)
 
     def biases(self) -> Biases:
         bias: Tensor | None = self.connection.bias_gate
         return (self.input_size if bias is None else bias,)
 
-    def recurrent(self, prepared: ConnectedInput, state: Any) -> Tensor:
-        return F.linear(self.memory(state), self.connection.weight)
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> ConnectedInput:
+        weight, bias = self.connection.weight_gate, self.connection.bias_gate
+        sums = x[..., :0] if weight is None else linear(x, weight, bias)
+        return ConnectedInput(sums, x, self.candidate(x))
 
-    def mix(self, prepared: ConnectedInput, recurrent: Tensor) -> Tensor:
-        """What the gates read: v."""
-        u, gamma = recurrent.chunk(2, dim=-1)
-        g = torch.sigmoid(prepared.sums + gamma if self.gate_reads_input else gamma)
-        return (1 - g) * prepared.x + g * u
-
-    def activate(
-        self, prepared: ConnectedInput, recurrent: Tensor, state: Any, maps: Maps = PLAIN
-    ) -> tuple[Tensor, Any]:
-        v = self.mix(prepared, recurrent)
-        gates, bias = maps.inner(F.linear(v, self.weight_gates)), joined(self.gate_biases())
-        return self.update(gates if bias is None else gates + bias, prepared, state, maps)
+    def read(self, prepared: ConnectedInput, h: Tensor, tap: Taps) -> tuple[Tensor, ...]:
+        r"""The gates, :math:`\sigma(W v_t)`."""
+        u, gamma = tap.h(F.linear(h, self.connection.weight)).chunk(2, dim=-1)
+        g = torch.sigmoid(tap.x(prepared.sums) + gamma if self.gate_reads_input else gamma)
+        v = (1 - g) * prepared.x + g * u
+        sums, bias = tap.inner(F.linear(v, self.weight_gates)), joined(self.gate_biases())
+        return torch.sigmoid(sums if bias is None else sums + bias).chunk(self.gates, dim=-1)
 
 
 class IHCLSTMCell(HighwayCell):
@@ -154,7 +146,16 @@ class IHCLSTMCell(HighwayCell):
         networks, equations 52, 53 and 23 to 26.
     """
 
-    design = LSTM
+    gates = 3
+    cell_state = True
+
+    def step(
+        self, prepared: ConnectedInput, state: LSTMState, tap: Taps = PLAIN
+    ) -> tuple[Tensor, LSTMState]:
+        f, i, o = self.read(prepared, state.h, tap)
+        c = f * state.c + i * tap.candidate(prepared.a)
+        h = o * torch.tanh(tap.memory(c))
+        return h, LSTMState(h, c)
 
 
 class IHCGRUCell(HighwayCell):
@@ -202,4 +203,13 @@ class IHCGRUCell(HighwayCell):
         networks, equations 52, 53, 16, 14 and 17.
     """
 
-    design = GRU
+    gates = 2
+    keeps = -1  # i lets the new in
+    cell_state = False
+
+    def step(
+        self, prepared: ConnectedInput, state: Tensor, tap: Taps = PLAIN
+    ) -> tuple[Tensor, Tensor]:
+        i, r = self.read(prepared, state, tap)
+        h = (1 - i) * state + i * (r * tap.candidate(prepared.a))
+        return h, h

@@ -1,19 +1,66 @@
 """The input residual connection: gated cells with one feedback for all of their gates."""
 
+from typing import Any, ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells.connected import (
-    FASTGRNN,
-    GRU,
-    LSTM,
-    SRU,
-    TLSTM,
-    DiagonalConnection,
-    ResidualCell,
-)
-from attractor.cells.init import Initialiser, check_bias, normal_
+from attractor.cells.base import Placement
+from attractor.cells.connected import ConnectedCell, ConnectedInput
+from attractor.cells.gated import PLAIN, Biases, Linear, Sites, Taps, joined
+from attractor.cells.init import Initialiser, normal_, weights_
+from attractor.cells.lstm import LSTMState
+
+
+class ResidualConnection(nn.Module):
+    r"""The correction :math:`\alpha \odot (U_V h_{t-1})`.
+
+    :math:`\alpha` is the sigmoid of ``alpha_raw``, which starts at 2; ``weight`` is :math:`U_V`.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        recurrent_init: Initialiser,
+        generator: Generator | None,
+        to: Placement,
+    ) -> None:
+        super().__init__()
+        self.alpha_raw = nn.Parameter(torch.full((input_size,), 2.0, **to))
+        self.weight = nn.Parameter(torch.empty(input_size, hidden_size, **to))
+        weights_(self.weight, recurrent_init, hidden_size, generator, rows=input_size)
+
+    def forward(self, h: Tensor) -> Tensor:
+        return torch.sigmoid(self.alpha_raw) * F.linear(h, self.weight)
+
+
+class ResidualCell(ConnectedCell):
+    r"""Gates that read :math:`W v_t`, where :math:`v_t` is the input plus a correction.
+
+    That is the sum of :math:`W x_t`, which is known for all steps at once, and of what the
+    correction makes of the memory.
+    """
+
+    connects: ClassVar[type[Any]] = ResidualConnection
+
+    def sites(self) -> Sites:
+        rows = self.weight_gates.shape[0]
+        return Sites((rows,), (rows,), memory=self.hidden_size if self.cell_state else 0)
+
+    def biases(self) -> Biases:
+        return self.gate_biases()
+
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> ConnectedInput:
+        x = self.carried(x)
+        sums = linear(x, self.weight_gates, joined(self.biases()))
+        return ConnectedInput(sums, x, self.candidate(x))
+
+    def read(self, prepared: ConnectedInput, h: Tensor, tap: Taps) -> tuple[Tensor, ...]:
+        r"""The gates, :math:`\sigma(W v_t)`."""
+        from_h = tap.h(F.linear(self.connection(h), self.weight_gates))
+        return torch.sigmoid(tap.x(prepared.sums) + from_h).chunk(self.gates, dim=-1)
 
 
 class IRCGRUCell(ResidualCell):
@@ -57,7 +104,16 @@ class IRCGRUCell(ResidualCell):
         networks, equations 14 to 17.
     """
 
-    design = GRU
+    gates = 2
+    keeps = -1  # i lets the new in
+    cell_state = False
+
+    def step(
+        self, prepared: ConnectedInput, state: Tensor, tap: Taps = PLAIN
+    ) -> tuple[Tensor, Tensor]:
+        i, r = self.read(prepared, state, tap)
+        h = (1 - i) * state + i * (r * tap.candidate(prepared.a))
+        return h, h
 
 
 class IRCLSTMCell(ResidualCell):
@@ -102,7 +158,16 @@ class IRCLSTMCell(ResidualCell):
         networks, equations 22 to 26.
     """
 
-    design = LSTM
+    gates = 3
+    cell_state = True
+
+    def step(
+        self, prepared: ConnectedInput, state: LSTMState, tap: Taps = PLAIN
+    ) -> tuple[Tensor, LSTMState]:
+        f, i, o = self.read(prepared, state.h, tap)
+        c = f * state.c + i * tap.candidate(prepared.a)
+        h = o * torch.tanh(tap.memory(c))
+        return h, LSTMState(h, c)
 
 
 class IRCFastGRNNCell(ResidualCell):
@@ -148,7 +213,8 @@ class IRCFastGRNNCell(ResidualCell):
         networks, equations 48 to 51.
     """
 
-    design = FASTGRNN
+    gates = 1
+    cell_state = False
 
     def __init__(
         self,
@@ -182,162 +248,13 @@ class IRCFastGRNNCell(ResidualCell):
         if beta_per_unit:
             normal_(self.beta_raw, 0.1, generator)
 
-    def write(self, x: Tensor) -> Tensor:
+    def candidate(self, x: Tensor) -> Tensor:
         # beta stands before a factor of its own units, so it can be taken into the candidate
         return torch.sigmoid(self.beta_raw) * F.linear(x, self.weight_candidate)
 
-
-class IRCSRUCell(ResidualCell):
-    r"""SRU with an input residual connection: the gates read an input corrected by the output.
-
-    .. math::
-        v_t &= x_t + \alpha \odot (\omega_V \odot h_{t-1}) \\
-        f_t, p_t &= \sigma(W_{\{F,P\}} v_t) \\
-        a_t &= W_A x_t \\
-        c_t &= f_t \odot c_{t-1} + (1 - f_t) \odot a_t \\
-        h_t &= p_t \odot c_t + (1 - p_t) \odot x_t
-
-    :math:`\alpha` and :math:`\omega_V` are the sigmoid of ``connection.alpha_raw`` and the tanh of
-    ``connection.omega_raw``. ``weight_gates`` stacks F above P; ``weight_candidate`` is
-    :math:`W_A`.
-
-    Args:
-        input_size: features in :math:`x_t`.
-        hidden_size: units in :math:`h_t` and :math:`c_t`.
-        bias: ``False`` refuses every bias below.
-        highway_bias: learn a bias on :math:`p_t` that starts here, as the released code does
-            (with -1); ``None`` is the paper's, which has none.
-        forget_bias: the same for :math:`f_t` (with 1 in the released code).
-        t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
-            :math:`f_t` that starts at :math:`\log U[1, T_{max} - 1]`.
-        input_init: fills ``weight_gates`` and ``weight_candidate``.
-        generator: draws the initial weights; ``None`` means torch's default generator.
-
-    Shape:
-        x ``(batch, input_size)``; the state is ``(h, c)``, each ``(batch, hidden_size)``; the
-        output is the new h.
-
-    Example:
-        >>> cell = IRCSRUCell(8, 8, forget_bias=1.0, highway_bias=-1.0)
-        >>> y, (h, c) = cell(torch.zeros(2, 8), cell.initial_state(2))
-        >>> c.shape
-        torch.Size([2, 8])
-
-    Departs from the paper: the equations need as many inputs as units. Where the sizes differ,
-    :math:`W_{in} x_t` (``weight_in``) takes the place of :math:`x_t` throughout; where they do
-    not, nothing departs.
-
-    References:
-        Kuo et al. (2020), An input residual connection for simplifying gated recurrent neural
-        networks, equations 31 to 35.
-    """
-
-    design = SRU
-    connects = DiagonalConnection
-    square = True
-    recurrent_weights = ()
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        *,
-        bias: bool = True,
-        highway_bias: float | None = None,
-        forget_bias: float | None = None,
-        t_max: int | None = None,
-        input_init: Initialiser = "uniform",
-        generator: Generator | None = None,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(
-            input_size,
-            hidden_size,
-            bias=bias,
-            forget_bias=forget_bias,
-            t_max=t_max,
-            input_init=input_init,
-            generator=generator,
-            device=device,
-            dtype=dtype,
-        )
-        check_bias(type(self), bias, highway_bias=highway_bias)
-        if highway_bias is not None:
-            initial = torch.full((hidden_size,), float(highway_bias), device=device, dtype=dtype)
-            self.bias_highway = nn.Parameter(initial)
-
-
-class IRCTLSTMCell(ResidualCell):
-    r"""T-LSTM with an input residual connection: the gates read a corrected input.
-
-    .. math::
-        v_t &= x_t + \alpha \odot (\omega_V \odot h_{t-1}) \\
-        f_t, o_t &= \sigma(W_{\{F,O\}} v_t) \\
-        a_t &= W_A x_t \\
-        c_t &= f_t \odot c_{t-1} + (1 - f_t) \odot a_t \\
-        h_t &= o_t \odot c_t
-
-    :math:`\alpha` and :math:`\omega_V` are the sigmoid of ``connection.alpha_raw`` and the tanh of
-    ``connection.omega_raw``. ``weight_gates`` stacks F above O; ``weight_candidate`` is
-    :math:`W_A`.
-
-    Args:
-        input_size: features in :math:`x_t`.
-        hidden_size: units in :math:`h_t` and :math:`c_t`.
-        bias: ``False`` refuses every bias below.
-        forget_bias: learn a bias on :math:`f_t` that starts here, as the released code does
-            (with 1); ``None`` is the paper's, which has none.
-        t_max: chrono initialisation for dependencies of up to this many steps: learn a bias on
-            :math:`f_t` that starts at :math:`\log U[1, T_{max} - 1]`.
-        input_init: fills ``weight_gates`` and ``weight_candidate``.
-        generator: draws the initial weights; ``None`` means torch's default generator.
-
-    Shape:
-        x ``(batch, input_size)``; the state is ``(h, c)``, each ``(batch, hidden_size)``; the
-        output is the new h.
-
-    Example:
-        >>> cell = IRCTLSTMCell(8, 8)
-        >>> y, (h, c) = cell(torch.zeros(2, 8), cell.initial_state(2))
-        >>> c.shape
-        torch.Size([2, 8])
-
-    Departs from the paper: the equations need as many inputs as units. Where the sizes differ,
-    :math:`W_{in} x_t` (``weight_in``) takes the place of :math:`x_t` throughout. The released
-    code feeds back :math:`x_{t-1}`; this is the equation, which feeds back :math:`h_{t-1}`.
-
-    References:
-        Kuo et al. (2020), An input residual connection for simplifying gated recurrent neural
-        networks, equations 40 to 44.
-    """
-
-    design = TLSTM
-    connects = DiagonalConnection
-    square = True
-    recurrent_weights = ()
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        *,
-        bias: bool = True,
-        forget_bias: float | None = None,
-        t_max: int | None = None,
-        input_init: Initialiser = "uniform",
-        generator: Generator | None = None,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(
-            input_size,
-            hidden_size,
-            bias=bias,
-            forget_bias=forget_bias,
-            t_max=t_max,
-            input_init=input_init,
-            generator=generator,
-            device=device,
-            dtype=dtype,
-        )
+    def step(
+        self, prepared: ConnectedInput, state: Tensor, tap: Taps = PLAIN
+    ) -> tuple[Tensor, Tensor]:
+        (f,) = self.read(prepared, state, tap)
+        h = f * state + (1 - f) * tap.candidate(prepared.a)
+        return h, h

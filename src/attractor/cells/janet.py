@@ -1,14 +1,15 @@
 """Just another network: an LSTM with only the forget gate."""
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Maps, SummedCell
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 
 
-class JANETCell(SummedCell[Tensor, Tensor]):
+class JANETCell(GatedCell[Tensor, Tensor]):
     r"""Just another network (JANET): one gate, which forgets less than it lets in by beta.
 
     .. math::
@@ -84,10 +85,11 @@ class JANETCell(SummedCell[Tensor, Tensor]):
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def activate(
-        self, prepared: Tensor, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
-    ) -> tuple[Tensor, Tensor]:
-        s, a = (prepared + recurrent).chunk(2, dim=-1)
-        new = (1 - torch.sigmoid(s - self.beta)) * maps.candidate(torch.tanh(a))
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> Tensor:
+        return linear(x, self.weight_ih, self.bias)
+
+    def step(self, prepared: Tensor, state: Tensor, tap: Taps = PLAIN) -> tuple[Tensor, Tensor]:
+        s, a = (tap.x(prepared) + tap.h(F.linear(state, self.weight_hh))).chunk(2, dim=-1)
+        new = (1 - torch.sigmoid(s - self.beta)) * tap.candidate(torch.tanh(a))
         h = torch.sigmoid(s) * state + new
         return h, h

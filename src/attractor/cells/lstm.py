@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Maps, SummedCell
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Sites, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, uniform_, weights_
 from attractor.errors import InputError
 
@@ -19,7 +19,7 @@ class LSTMState(NamedTuple):
     c: Tensor
 
 
-class LSTMCell(SummedCell[Tensor, LSTMState]):
+class LSTMCell(GatedCell[Tensor, LSTMState]):
     r"""Long short-term memory, with optional peepholes, chrono initialisation and projection.
 
     .. math::
@@ -92,7 +92,6 @@ class LSTMCell(SummedCell[Tensor, LSTMState]):
             )
         to: Placement = {"device": device, "dtype": dtype}
         self.proj_size = proj_size
-        self.memory_size = hidden_size
         self.weight_ih = nn.Parameter(torch.empty(4 * hidden_size, input_size, **to))
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, self.output_size, **to))
         self.bias = nn.Parameter(torch.zeros(4 * hidden_size, **to)) if bias else None
@@ -121,17 +120,24 @@ class LSTMCell(SummedCell[Tensor, LSTMState]):
             zeros_like_parameters(self, batch_size, self.hidden_size),
         )
 
-    def activate(
-        self, prepared: Tensor, recurrent: Tensor, state: LSTMState, maps: Maps = PLAIN
+    def sites(self) -> Sites:
+        return super().sites()._replace(memory=self.hidden_size)
+
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> Tensor:
+        return linear(x, self.weight_ih, self.bias)
+
+    def step(
+        self, prepared: Tensor, state: LSTMState, tap: Taps = PLAIN
     ) -> tuple[Tensor, LSTMState]:
-        i, f, a, o = (prepared + recurrent).chunk(4, dim=-1)
+        h, c = state
+        i, f, a, o = (tap.x(prepared) + tap.h(F.linear(h, self.weight_hh))).chunk(4, dim=-1)
         if self.peephole is not None:
-            i = i + self.peephole[0] * state.c
-            f = f + self.peephole[1] * state.c
-        c = torch.sigmoid(f) * state.c + torch.sigmoid(i) * maps.candidate(torch.tanh(a))
+            i = i + self.peephole[0] * c
+            f = f + self.peephole[1] * c
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * tap.candidate(torch.tanh(a))
         if self.peephole is not None:
             o = o + self.peephole[2] * c
-        h = torch.sigmoid(o) * torch.tanh(maps.memory(c))
+        h = torch.sigmoid(o) * torch.tanh(tap.memory(c))
         if self.weight_hr is not None:
             h = F.linear(h, self.weight_hr).to(c.dtype)
         return h, LSTMState(h, c)

@@ -28,7 +28,7 @@ class NTMState(NamedTuple):
     write: Tensor
 
 
-class NTMPrepared(NamedTuple):
+class NTMInput(NamedTuple):
     """The input's part of what the controller, the read heads and the write heads compute."""
 
     controller: Tensor
@@ -36,7 +36,7 @@ class NTMPrepared(NamedTuple):
     write: Tensor
 
 
-class NTMCell(Cell[NTMPrepared, NTMState]):
+class NTMCell(Cell[NTMInput, NTMState]):
     r"""Neural Turing machine: a controller with heads that read and write a memory softly.
 
     Each head finds its weights by content, mixes them with its last weights, moves them round
@@ -167,14 +167,14 @@ class NTMCell(Cell[NTMPrepared, NTMState]):
         )
         return NTMState(h, torch.zeros_like(h), memory, read, write)
 
-    def prepare(self, x: Tensor) -> NTMPrepared:
-        return NTMPrepared(
+    def prepare(self, x: Tensor) -> NTMInput:
+        return NTMInput(
             self.controller.prepare(x),
             F.linear(x, self.read_ih, self.read_bias),
             F.linear(x, self.write_ih, self.write_bias),
         )
 
-    def step(self, prepared: NTMPrepared, state: NTMState) -> tuple[Tensor, NTMState]:
+    def step(self, prepared: NTMInput, state: NTMState) -> tuple[Tensor, NTMState]:
         h, c, memory, w_r, w_w = state
         heads = prepared.read + F.linear(h, self.read_hh)
         directions = unit(memory, floor=1e-8)

@@ -3,16 +3,17 @@
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Maps, SummedCell
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Taps
 from attractor.cells.init import Initialiser, weights_
 from attractor.cells.wrap.normalise import UnitNorm
 from attractor.errors import InputError
 
 
-class RNNCell(SummedCell[Tensor, Tensor]):
+class RNNCell(GatedCell[Tensor, Tensor]):
     r"""Plain recurrent network, with tanh or ReLU.
 
     .. math::
@@ -84,12 +85,13 @@ class RNNCell(SummedCell[Tensor, Tensor]):
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def activate(
-        self, prepared: Tensor, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
-    ) -> tuple[Tensor, Tensor]:
-        a = prepared + recurrent
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> Tensor:
+        return linear(x, self.weight_ih, self.bias)
+
+    def step(self, prepared: Tensor, state: Tensor, tap: Taps = PLAIN) -> tuple[Tensor, Tensor]:
+        a = tap.x(prepared) + tap.h(F.linear(state, self.weight_hh))
         if self.norm is not None:
             a = self.norm(a)
-        h = maps.candidate(torch.relu(a) if self.nonlinearity == "relu" else torch.tanh(a))
+        h = tap.candidate(torch.relu(a) if self.nonlinearity == "relu" else torch.tanh(a))
         h = h.to(state.dtype)
         return h, h

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Maps, Parts, SummedCell
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Sites, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, uniform_, weights_
 
 
@@ -20,7 +20,7 @@ class SRUInput(NamedTuple):
     carried: Tensor
 
 
-class SRUCell(SummedCell[SRUInput, Tensor]):
+class SRUCell(GatedCell[SRUInput, Tensor]):
     r"""Simple recurrent unit: all matrices read the input, so a step is elementwise.
 
     .. math::
@@ -87,7 +87,6 @@ class SRUCell(SummedCell[SRUInput, Tensor]):
         super().__init__(input_size, hidden_size)
         check_chrono(bias, t_max)
         to: Placement = {"device": device, "dtype": dtype}
-        self.memory_size = hidden_size
         scale = math.sqrt(1 + 2 * math.exp(highway_bias)) if rescale else 1.0
         square = input_size == hidden_size
         self.scale = scale if square else 1.0
@@ -111,25 +110,21 @@ class SRUCell(SummedCell[SRUInput, Tensor]):
     def initial_state(self, batch_size: int) -> Tensor:
         return zeros_like_parameters(self, batch_size, self.hidden_size)
 
-    def parts(self) -> Parts:
-        return Parts((2 * self.hidden_size,), (2 * self.hidden_size,))
-
-    def sums(self, x: Tensor, shift: Tensor | None = None) -> Tensor:
-        return F.linear(x, self.weight_ih[: 2 * self.hidden_size], shift)
-
-    def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> SRUInput:
+    def sites(self) -> Sites:
         n = self.hidden_size
+        return Sites((2 * n,), (2 * n,), memory=n)
+
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> SRUInput:
+        n = self.hidden_size
+        sums = linear(x, self.weight_ih[: 2 * n], self.bias)
         rest = F.linear(x, self.weight_ih[2 * n :])
         carried = x if self.input_size == n else rest[..., n:]
         return SRUInput(sums, rest[..., :n], carried if self.scale == 1 else self.scale * carried)
 
-    def recurrent(self, prepared: SRUInput, state: Tensor) -> Tensor:
-        return self.omega * torch.cat([state, state], dim=-1)
-
-    def activate(
-        self, prepared: SRUInput, recurrent: Tensor, state: Tensor, maps: Maps = PLAIN
-    ) -> tuple[Tensor, Tensor]:
-        f, p = torch.sigmoid(prepared.sums + recurrent).chunk(2, dim=-1)
-        c = f * state + (1 - f) * maps.candidate(prepared.candidate)
-        h = p * maps.memory(c) + (1 - p) * prepared.carried
+    def step(self, prepared: SRUInput, state: Tensor, tap: Taps = PLAIN) -> tuple[Tensor, Tensor]:
+        c = state
+        from_c = tap.h(self.omega * torch.cat([c, c], dim=-1))
+        f, p = torch.sigmoid(tap.x(prepared.sums) + from_c).chunk(2, dim=-1)
+        c = f * c + (1 - f) * tap.candidate(prepared.candidate)
+        h = p * tap.memory(c) + (1 - p) * prepared.carried
         return h, c

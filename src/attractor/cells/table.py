@@ -10,7 +10,8 @@ from attractor.cells.fastgrnn import FastGRNNCell
 from attractor.cells.goru import GORUCell
 from attractor.cells.gru import GRUCell
 from attractor.cells.ihc import IHCGRUCell, IHCLSTMCell
-from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell, IRCSRUCell, IRCTLSTMCell
+from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell
+from attractor.cells.irc_diagonal import IRCSRUCell, IRCTLSTMCell
 from attractor.cells.janet import JANETCell
 from attractor.cells.lstm import LSTMCell
 from attractor.cells.nru import NRUCell

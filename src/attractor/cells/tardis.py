@@ -43,7 +43,7 @@ class TARDISState(NamedTuple):
     log_prob: Tensor
 
 
-class TARDISPrepared(NamedTuple):
+class TARDISInput(NamedTuple):
     """The input's part of what is computed, and in training the noise of reads and gates."""
 
     attention: Tensor
@@ -52,7 +52,7 @@ class TARDISPrepared(NamedTuple):
     logistic: Tensor | tuple[()]
 
 
-class TARDISCell(Cell[TARDISPrepared, TARDISState]):
+class TARDISCell(Cell[TARDISInput, TARDISState]):
     r"""TARDIS: an LSTM that keeps projections of its old states and reads one at every step.
 
     With :math:`M_{t-1} = [A; C_{t-1}]`, fixed addresses beside what the cells hold, and the usage
@@ -209,16 +209,16 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
         # half precision cannot count the reads of a long sequence, nor many cells
         return state._replace(usage=wide(state.usage), filled=wide(state.filled))
 
-    def prepare(self, x: Tensor) -> TARDISPrepared:
+    def prepare(self, x: Tensor) -> TARDISInput:
         steps = x.shape[:2]
-        return TARDISPrepared(
+        return TARDISInput(
             F.linear(x, self.attention_ih, self.attention_bias),
             F.linear(x, self.weight_ih, self.bias),
             gumbel(*steps, self.cells, like=x) if self.training else (),
             logistic(*steps, 2, like=x) if self.training and self.reset_gates else (),
         )
 
-    def step(self, prepared: TARDISPrepared, state: TARDISState) -> tuple[Tensor, TARDISState]:
+    def step(self, prepared: TARDISInput, state: TARDISState) -> tuple[Tensor, TARDISState]:
         pi = self._logits(prepared.attention, state)
         w, hard, log_prob = self._choose(pi, prepared.gumbel, state.h)
         r = torch.cat([w @ self.address, read(state.content, w.unsqueeze(1)).squeeze(1)], -1)
@@ -266,7 +266,7 @@ class TARDISCell(Cell[TARDISPrepared, TARDISState]):
         return w.to(h.dtype), hard.to(h.dtype), log_prob.to(h.dtype)
 
     def _controller(
-        self, prepared: TARDISPrepared, r: Tensor, state: TARDISState
+        self, prepared: TARDISInput, r: Tensor, state: TARDISState
     ) -> tuple[Tensor, Tensor]:
         """The LSTM, whose candidate sees its old state and the read through the reset gates."""
         n = self.hidden_size

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Maps, SummedCell
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Sites, Taps
 from attractor.cells.init import Initialiser, check_chrono, chrono_, weights_
 from attractor.errors import InputError
 
@@ -26,7 +26,7 @@ class TLSTMState(NamedTuple):
     u: Tensor
 
 
-class TLSTMCell(SummedCell[TLSTMInput, TLSTMState]):
+class TLSTMCell(GatedCell[TLSTMInput, TLSTMState]):
     r"""Strongly-typed LSTM: its gates read the last two inputs and never the memory.
 
     .. math::
@@ -94,7 +94,6 @@ class TLSTMCell(SummedCell[TLSTMInput, TLSTMState]):
             )
         to: Placement = {"device": device, "dtype": dtype}
         self.output_gate = output_gate
-        self.memory_size = hidden_size
         self.weight_ih = nn.Parameter(torch.empty(3 * hidden_size, input_size, **to))
         self.weight_previous = nn.Parameter(torch.empty(3 * hidden_size, input_size, **to))
         self.bias = nn.Parameter(torch.zeros(3 * hidden_size, **to)) if bias else None
@@ -112,17 +111,17 @@ class TLSTMCell(SummedCell[TLSTMInput, TLSTMState]):
             zeros_like_parameters(self, batch_size, 3 * self.hidden_size),
         )
 
-    def arrange(self, sums: Tensor, x: Tensor, lengths: Tensor | None) -> TLSTMInput:
-        return TLSTMInput(sums, F.linear(x, self.weight_previous))
+    def sites(self) -> Sites:
+        return super().sites()._replace(memory=self.hidden_size)
 
-    def recurrent(self, prepared: TLSTMInput, state: TLSTMState) -> Tensor:
-        return state.u
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> TLSTMInput:
+        return TLSTMInput(linear(x, self.weight_ih, self.bias), F.linear(x, self.weight_previous))
 
-    def activate(
-        self, prepared: TLSTMInput, recurrent: Tensor, state: TLSTMState, maps: Maps = PLAIN
+    def step(
+        self, prepared: TLSTMInput, state: TLSTMState, tap: Taps = PLAIN
     ) -> tuple[Tensor, TLSTMState]:
-        f, o, a = (prepared.sums + recurrent).chunk(3, dim=-1)
+        f, o, a = (tap.x(prepared.sums) + tap.h(state.u)).chunk(3, dim=-1)
         f = torch.sigmoid(f)
-        c = f * state.c + (1 - f) * maps.candidate(a)
+        c = f * state.c + (1 - f) * tap.candidate(a)
         o = torch.tanh(o) if self.output_gate == "tanh" else torch.sigmoid(o)
-        return o * maps.memory(c), TLSTMState(c, prepared.u)
+        return o * tap.memory(c), TLSTMState(c, prepared.u)

@@ -9,7 +9,7 @@ from torch import Generator
 
 from attractor.cells.init import Initialiser
 from attractor.cells.layer.recurrent import Recurrent
-from attractor.cells.memory.controllers import ControllerKind
+from attractor.cells.memory.controllers import ControllerKind, WriteAddress
 
 COMMON: list[Parameter]
 PLACES: dict[str, dict[str, int]]
@@ -88,6 +88,7 @@ class DNTM(Recurrent):
         address_size: int = 8,
         content_size: int = 8,
         controller: ControllerKind = "gru",
+        write_address: WriteAddress = "after",
         discrete: bool = False,
         lru: bool = True,
         nop: bool = True,
@@ -471,6 +472,7 @@ class NTM(Recurrent):
         write_heads: int = 1,
         shift_width: int = 3,
         controller: ControllerKind = "lstm",
+        write_address: WriteAddress = "after",
         generator: Generator | None = None,
     ) -> None: ...
 

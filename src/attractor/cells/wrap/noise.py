@@ -7,19 +7,19 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell
-from attractor.cells.gated import PLAIN, GatedCell, Maps, WrappedCell
+from attractor.cells.gated import PLAIN, AnyGated, GatedCell, Taps, WrappedCell
 from attractor.cells.wrap.normalise import BatchNormState
 from attractor.errors import InputError
 
 
-class Masked(NamedTuple):
+class MaskedInput(NamedTuple):
     """Prepared input, and the masks of each step."""
 
     cell: Any
     masks: tuple[Tensor, ...]
 
 
-class ZoneoutCell(Cell[Masked, Any]):
+class ZoneoutCell(Cell[MaskedInput, Any]):
     r"""Zoneout: at each step, some units keep their old value instead of taking the new one.
 
     .. math::
@@ -85,11 +85,11 @@ class ZoneoutCell(Cell[Masked, Any]):
     def resume(self, state: Any) -> Any:
         return self.cell.resume(state)
 
-    def prepare(self, x: Tensor) -> Masked:
-        return Masked(self.cell.prepare(x), self._masks(x))
+    def prepare(self, x: Tensor) -> MaskedInput:
+        return MaskedInput(self.cell.prepare(x), self._masks(x))
 
-    def prepare_ragged(self, x: Tensor, lengths: Tensor) -> Masked:
-        return Masked(self.cell.prepare_ragged(x, lengths), self._masks(x))
+    def prepare_ragged(self, x: Tensor, lengths: Tensor) -> MaskedInput:
+        return MaskedInput(self.cell.prepare_ragged(x, lengths), self._masks(x))
 
     def _masks(self, x: Tensor) -> tuple[Tensor, ...]:
         """For each part of the state that is mixed, how much of the old to keep."""
@@ -101,7 +101,7 @@ class ZoneoutCell(Cell[Masked, Any]):
             )
         return tuple(x.new_full((time, batch, 1), rate) for rate in self._rates)
 
-    def step(self, prepared: Masked, state: Any) -> tuple[Tensor, Any]:
+    def step(self, prepared: MaskedInput, state: Any) -> tuple[Tensor, Any]:
         output, new = self.cell.step(prepared.cell, state)
         before = pytree.tree_leaves(state)
         after, spec = pytree.tree_flatten(new)
@@ -150,12 +150,12 @@ class RecurrentDropoutCell(WrappedCell):
 
     def __init__(
         self,
-        cell: GatedCell[Any, Any],
+        cell: AnyGated,
         rate: float,
         *,
         per: Literal["step", "sequence"] = "step",
     ) -> None:
-        if not isinstance(cell, GatedCell):
+        if not isinstance(cell, GatedCell | WrappedCell):
             raise InputError(
                 "recurrent_dropout expects a cell that writes a candidate, as an LSTM does, but "
                 f"got {type(cell).__name__}. Try zoneout, which suits any cell."
@@ -181,20 +181,14 @@ class RecurrentDropoutCell(WrappedCell):
         draws = time if self.per == "step" else 1
         mask = torch.empty(draws, batch, self.hidden_size, device=x.device, dtype=x.dtype)
         mask = mask.bernoulli_(1 - self.rate) / (1 - self.rate)
-        return Masked(prepared, (mask.expand(time, batch, self.hidden_size),))
+        return MaskedInput(prepared, (mask.expand(time, batch, self.hidden_size),))
 
-    def recurrent(self, prepared: Any, state: Any) -> Tensor:
-        within = prepared.cell if isinstance(prepared, Masked) else prepared
-        return self.cell.recurrent(within, state)
-
-    def activate(
-        self, prepared: Any, recurrent: Tensor, state: Any, maps: Maps = PLAIN
-    ) -> tuple[Tensor, Any]:
-        if isinstance(prepared, Masked):
-            (mask,), write = prepared.masks, maps.candidate
-            maps = maps._replace(candidate=lambda a: write(mask * a))
+    def step(self, prepared: Any, state: Any, tap: Taps = PLAIN) -> tuple[Tensor, Any]:
+        if isinstance(prepared, MaskedInput):
+            (mask,), write = prepared.masks, tap.candidate
+            tap = tap._replace(candidate=lambda a: write(mask * a))
             prepared = prepared.cell
-        return self.cell.activate(prepared, recurrent, state, maps)
+        return self.cell.step(prepared, state, tap)
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}, per={self.per!r}"

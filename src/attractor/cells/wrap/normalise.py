@@ -10,18 +10,15 @@ from attractor.cells.base import Cell, Placement, positive
 from attractor.cells.gated import (
     PLAIN,
     Biases,
+    GatedCell,
     Map,
-    Maps,
-    SummedCell,
+    Taps,
     WrappedCell,
     identity,
     joined,
-    map_sums,
     missing,
 )
 from attractor.errors import InputError
-
-AnySummed = SummedCell[Any, Any]
 
 
 class LayerNormCell(WrappedCell):
@@ -60,38 +57,34 @@ class LayerNormCell(WrappedCell):
 
     reference = "ba2016layer"
 
-    def __init__(self, cell: AnySummed) -> None:
+    def __init__(self, cell: GatedCell[Any, Any]) -> None:
         check_normalisable(cell, "layer_norm")
         super().__init__(cell)
-        self.cell: AnySummed
-        to, parts = _placement(cell), cell.parts()
-        self.norm_x = UnitNorm(*parts.x, **to) if parts.x else None
-        self.norm_h = UnitNorm(*parts.h, **to)
-        self.norm_c = UnitNorm(cell.memory_size, **to) if cell.memory_size else None
-        self.norm_inner = UnitNorm(*parts.inner, **to) if parts.inner else None
+        self.cell: GatedCell[Any, Any]
+        to, sites = _placement(cell), cell.sites()
+        self.norm_x = UnitNorm(*sites.x, **to) if sites.x else None
+        self.norm_h = UnitNorm(*sites.h, **to)
+        self.norm_c = UnitNorm(sites.memory, **to) if sites.memory else None
+        self.norm_inner = UnitNorm(*sites.inner, **to) if sites.inner else None
 
     def prepare(self, x: Tensor) -> Any:
-        return self.cell.arrange(self._sums(x), x, None)
+        return self.cell.prepare(x, self._linear)
 
     def prepare_ragged(self, x: Tensor, lengths: Tensor) -> Any:
-        return self.cell.arrange(self._sums(x), x, lengths)
+        return self.cell.prepare_ragged(x, lengths, self._linear)
 
-    def _sums(self, x: Tensor) -> Tensor:
-        sums, shift = _or_identity(self.norm_x)(self.cell.sums(x)), self.cell.shift()
-        return sums if shift is None else sums + shift
+    def _linear(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        sums = _or_identity(self.norm_x)(F.linear(x, weight))
+        return sums if bias is None else sums + bias
 
-    def recurrent(self, prepared: Any, state: Any) -> Tensor:
-        recurrent: Tensor = self.norm_h(self.cell.recurrent(prepared, state))
-        return recurrent
-
-    def activate(
-        self, prepared: Any, recurrent: Tensor, state: Any, maps: Maps = PLAIN
-    ) -> tuple[Tensor, Any]:
-        norm_c, read = _or_identity(self.norm_c), maps.memory
-        inside = maps._replace(
-            memory=lambda c: read(norm_c(c)), inner=_or_identity(self.norm_inner)
+    def step(self, prepared: Any, state: Any, tap: Taps = PLAIN) -> tuple[Tensor, Any]:
+        norm_c, read = _or_identity(self.norm_c), tap.memory
+        inside = tap._replace(
+            h=self.norm_h,
+            inner=_or_identity(self.norm_inner),
+            memory=lambda c: read(norm_c(c)),
         )
-        return self.cell.activate(prepared, recurrent, state, inside)
+        return self.cell.step(prepared, state, inside)
 
 
 class BatchNormState(NamedTuple):
@@ -142,20 +135,22 @@ class BatchNormCell(WrappedCell):
 
     reference = "cooijmans2017recurrent"
 
-    def __init__(self, cell: AnySummed, max_steps: int, *, momentum: float = 0.01) -> None:
+    def __init__(
+        self, cell: GatedCell[Any, Any], max_steps: int, *, momentum: float = 0.01
+    ) -> None:
         check_normalisable(cell, "batch_norm")
         positive(type(self), "max_steps", max_steps)
         super().__init__(cell)
-        self.cell: AnySummed
-        to, parts = _placement(cell), cell.parts()
+        self.cell: GatedCell[Any, Any]
+        to, sites = _placement(cell), cell.sites()
 
         def norm(size: int, shifts: int) -> StepNorm | None:
             return StepNorm(size, max_steps, momentum, shifts=shifts, to=to) if size else None
 
-        self.norm_x = norm(sum(parts.x), shifts=missing(cell.biases()))
-        self.norm_h = StepNorm(sum(parts.h), max_steps, momentum, shifts=0, to=to)
-        self.norm_c = norm(cell.memory_size, shifts=cell.memory_size)
-        self.norm_inner = norm(sum(parts.inner), shifts=sum(parts.inner))
+        self.norm_x = norm(sum(sites.x), shifts=missing(cell.biases()))
+        self.norm_h = norm(sum(sites.h), shifts=0)
+        self.norm_c = norm(sites.memory, shifts=sites.memory)
+        self.norm_inner = norm(sum(sites.inner), shifts=sum(sites.inner))
 
     def initial_state(self, batch_size: int) -> BatchNormState:
         weight = next(self.cell.parameters())
@@ -168,12 +163,14 @@ class BatchNormCell(WrappedCell):
         return state._replace(cell=self.cell.resume(state.cell))
 
     def prepare(self, x: Tensor) -> Any:
-        return self.cell.arrange(self._sums(x), x, None)
+        self._check(x)
+        return self.cell.prepare(x, _product)
 
     def prepare_ragged(self, x: Tensor, lengths: Tensor) -> Any:
-        return self.cell.arrange(self._sums(x), x, lengths)
+        self._check(x)
+        return self.cell.prepare_ragged(x, lengths, _product)
 
-    def _sums(self, x: Tensor) -> Tensor:
+    def _check(self, x: Tensor) -> None:
         if self.training and x.shape[1] < 2:
             raise InputError(
                 "batch_norm expects at least 2 sequences at a time in training, to normalise over "
@@ -186,26 +183,29 @@ class BatchNormCell(WrappedCell):
                 "writes down statistics at each step, but it is in training mode. Try "
                 "attractor.cells.compile_steps to train, or eval()."
             )
-        return self.cell.sums(x)
 
-    def recurrent(self, prepared: Any, state: BatchNormState) -> Tensor:
-        recurrent: Tensor = self.norm_h(self.cell.recurrent(prepared, state.cell), state.steps)
-        return recurrent
-
-    def activate(
-        self, prepared: Any, recurrent: Tensor, state: BatchNormState, maps: Maps = PLAIN
+    def step(
+        self, prepared: Any, state: BatchNormState, tap: Taps = PLAIN
     ) -> tuple[Tensor, BatchNormState]:
-        steps, read = state.steps, maps.memory
+        steps, read = state.steps, tap.memory
 
         def at_step(norm: nn.Module | None, *biases: Biases) -> Map:
             return identity if norm is None else lambda z: norm(z, steps, *biases)
 
-        norm_x, norm_c = at_step(self.norm_x, self.cell.biases()), at_step(self.norm_c)
-        inside = maps._replace(memory=lambda c: read(norm_c(c)), inner=at_step(self.norm_inner))
-        output, inner = self.cell.activate(
-            map_sums(norm_x, prepared), recurrent, state.cell, inside
+        norm_c = at_step(self.norm_c)
+        inside = tap._replace(
+            x=at_step(self.norm_x, self.cell.biases()),
+            h=at_step(self.norm_h),
+            inner=at_step(self.norm_inner),
+            memory=lambda c: read(norm_c(c)),
         )
+        output, inner = self.cell.step(prepared, state.cell, inside)
         return output, BatchNormState(inner, steps + 1)
+
+
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """W x, whose normalisation and bias wait for the step."""
+    return F.linear(x, weight)
 
 
 class UnitNorm(nn.Module):
@@ -278,7 +278,7 @@ class StepNorm(nn.Module):
 
 def check_normalisable(cell: Cell[Any, Any], by: str) -> None:
     """Raise unless the gates of the cell read sums."""
-    if not isinstance(cell, SummedCell):
+    if not isinstance(cell, GatedCell):
         raise InputError(
             f"{by} expects a cell whose gates read sums W x + U h + b, as those of an LSTM do, but "
             f"got {type(cell).__name__}. Try the cell without {by}."
@@ -289,6 +289,6 @@ def _or_identity(norm: nn.Module | None) -> Map:
     return identity if norm is None else norm
 
 
-def _placement(cell: AnySummed) -> Placement:
+def _placement(cell: GatedCell[Any, Any]) -> Placement:
     parameter = next(cell.parameters())
     return {"device": parameter.device, "dtype": parameter.dtype}
