@@ -94,9 +94,7 @@ def test_learners_that_diverge_are_given_up_and_the_rule_is_kept() -> None:
     before = weights(rule)
     for _ in range(4):
         trainer.advance()
-    with pytest.raises(
-        Diverged, match="diverged in 5 rounds in a row.*last good weights are kept"
-    ):
+    with pytest.raises(Diverged, match="diverged in 5 rounds in a row.*last good weights are kept"):
         trainer.advance()
     assert torch.equal(weights(rule), before)
 
@@ -113,9 +111,7 @@ def test_rounds_that_diverge_late_count_too() -> None:
     rule = MetaSGD(size=10, rate=1e4)
     before = weights(rule)
     seen: list[Row] = []
-    with pytest.raises(
-        Diverged, match=r"in 5 rounds in a row, the last at step \d+ of round 5"
-    ):
+    with pytest.raises(Diverged, match=r"in 5 rounds in a row, the last at step \d+ of round 5"):
         train(
             rule,
             [QUADRATIC],
@@ -164,9 +160,7 @@ def test_the_last_two_rounds_may_not_and_the_last_good_weights_are_back(resumed:
         saved = trainer.state_dict()
         trainer = failing((5, 6))
         trainer.load_state_dict(saved)
-    with pytest.raises(
-        Diverged, match="in 2 rounds in a row, .* round 6; .*weights are kept. Try"
-    ):
+    with pytest.raises(Diverged, match="in 2 rounds in a row, .* round 6; .*weights are kept. Try"):
         trainer.advance()
     assert torch.equal(weights(trainer.rule), good)
 

@@ -142,8 +142,8 @@ NAMED: tuple[Named, ...] = (
         "HAT counts units in use at another sharpness",
         "continual/strategies/hat.py",
         "HAT.end_task",
-        "self.model.masks(task.task, self.sharpness)",
-        "self.model.masks(task.task, self.model.s)",
+        "self.model.masks(task.place, self.sharpness)",
+        "self.model.masks(task.place, self.model.s)",
         ("continual/test_hat.py",),
     ),
     Named(

@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from attractor.estimates import estimate
-from attractor.results import variants
-from attractor.runs.read import load_runs
 from attractor.report.numbers import duration, is_share, plain, plural, with_interval
 from attractor.report.tables import (
     common_settings,
@@ -17,6 +15,8 @@ from attractor.report.tables import (
     result_table,
     shown,
 )
+from attractor.results import variants
+from attractor.runs.read import load_runs
 
 
 def test_the_table_of_results(runs_root: Path) -> None:

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 import torch
+from attractor.experiments.learned_config import LearnedRun
+from experiments.test_learned import tiny as tiny_learned
+from experiments.test_lifelong import tiny as tiny_stream
 
 from attractor.experiments import features
 from attractor.experiments.config import RunConfig
-from attractor.experiments.learned_config import LearnedRun
 from attractor.experiments.rules import train_rule
 from attractor.experiments.train import run_folder, train
 from attractor.optimisers import load_rule
@@ -21,8 +23,6 @@ from attractor.runs.drive import Every, drive
 from attractor.tasks.streams.incremental import SETTINGS
 from experiments.helpers import numbers, tiny
 from experiments.test_features import small, small_images
-from experiments.test_learned import tiny as tiny_learned
-from experiments.test_lifelong import tiny as tiny_stream
 
 KILLS = 2
 LONG = ("meta.learners=24", "train.steps=80")
