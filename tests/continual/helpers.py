@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from attractor.models import MLP
-from attractor.tasks import ArrayTask, Batch, Shuffled
+from attractor.tasks import Batch, Shuffled, StoredTask
 from attractor.tasks.streams import Stream, permuted_images
 
 
@@ -23,7 +23,7 @@ def mlp(*hidden: int, seed: int = 0) -> MLP:
     return MLP([64, *(hidden or (8, 8)), 10], init="xavier", generator=seeded(seed))
 
 
-def batch(task: ArrayTask, count: int = 10, seed: int = 0) -> Batch:
+def batch(task: StoredTask, count: int = 10, seed: int = 0) -> Batch:
     return Shuffled(task, count, generator=seeded(seed)).draw()
 
 

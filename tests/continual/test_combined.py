@@ -79,7 +79,7 @@ def test_any_order_remembers_each_sample_once(other: type[Strategy]) -> None:
         assert er.episodes.memory.seen == [40, 40, 40]
         if isinstance(one, GEM | MetaSGDCL):
             kept = one.episodes.all_of([2])
-            assert kept.task.tolist() == [2] * 40
+            assert kept.places.tolist() == [2] * 40
         if isinstance(one, AGEM):
             assert sum(one.memory.seen) == 120
 

@@ -36,7 +36,7 @@ def test_the_fisher_diagonal_is_that_of_single_samples() -> None:
 
 
 def test_sampled_labels_give_the_expectation_under_the_model() -> None:
-    model, task = mlp(), digits()[0]
+    model, task = mlp(), digits().arrays()[0]
     strategy = started(EWC(samples=None, sampled=True), model)
     found = torch.stack([strategy.fisher(task) for _ in range(8)]).mean(0)
     total = torch.zeros_like(found)

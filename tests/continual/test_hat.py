@@ -59,7 +59,7 @@ def test_a_unit_that_nobody_uses_can_be_changed_without_harm(name: str) -> None:
     strategy.start(NETWORKS[name](), told, generator=seeded())
     strategy.model = model
     strategy.end_task(model, told[0])
-    x, tasks = told[0].test_samples.x[:20], torch.zeros(20, dtype=torch.long)
+    x, tasks = told.arrays()[0].test_samples.x[:20], torch.zeros(20, dtype=torch.long)
     model.eval()
     before = model(x, tasks)
     # the factors by which gradients are multiplied, as seen from a gradient of ones
@@ -90,7 +90,7 @@ def test_a_protected_head_keeps_the_first_task_exactly() -> None:
     strategy.end_task(learner.model, told[0])
     layer = strategy.model.layer("layers.2")
     bias = layer.bias.detach().clone()
-    x = told[0].test_samples
+    x = told.arrays()[0].test_samples
     learner.model.eval()
     before = learner.model(x.x, x.task)
     learner.model.train()

@@ -31,7 +31,7 @@ from attractor.continual import (
 from attractor.continual.identity import identity
 from attractor.models import HCN, MLP, MultiHead, ResNet, SequenceClassifier, SequenceTagger
 from attractor.state import pack, unpack
-from attractor.tasks import ArrayTask, Data
+from attractor.tasks import ArrayTask, Data, StoredTask
 from attractor.tasks.streams import (
     Stream,
     own_heads,
@@ -253,7 +253,7 @@ def test_a_task_without_a_head_is_refused() -> None:
 
 
 def test_what_is_not_to_be_kept_is_not_kept() -> None:
-    stream = Stream("large", [replace(task, keep=False) for task in digits(2)])
+    stream = Stream("large", [replace(task, keep=False) for task in digits(2).arrays()])
     Learner(mlp(), stream, iterations=2)
     assert not any("test_samples" in vars(task) for task in stream)
 
@@ -328,7 +328,7 @@ class Widened(Strategy):
     """Another model from the second task on."""
 
     def start_task(
-        self, model: nn.Module, task: ArrayTask, optimiser: Optimizer, updates: int
+        self, model: nn.Module, task: StoredTask, optimiser: Optimizer, updates: int
     ) -> nn.Module | None:
         return mlp(16, 16) if task.place == 1 else None
 

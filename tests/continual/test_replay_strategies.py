@@ -43,7 +43,7 @@ def test_er_replays_so_many_of_each_earlier_task_with_the_batch() -> None:
     strategy = filled(ER(size=25, replay=4))
     new = batch(digits()[2], 10)
     shown = seen(strategy, new)
-    assert shown.task.tolist() == [2] * 10 + [0] * 4 + [1] * 4
+    assert shown.places.tolist() == [2] * 10 + [0] * 4 + [1] * 4
     assert torch.equal(shown.x[:10], new.x)
     first = torch.cat([batch(digits()[0], 10, seed).x for seed in range(3)])[:25]
     for row in shown.x[10:14]:
@@ -81,7 +81,7 @@ def test_er_can_replay_so_many_in_all() -> None:
         assert len(shown) == 22
         assert shown.weight is not None
         torch.testing.assert_close(shown.weight[10:], torch.full((12,), 1 / 12).double())
-        counts += torch.bincount(shown.task[10:], minlength=3)
+        counts += torch.bincount(shown.places[10:], minlength=3)
     assert counts[2] == 0
     assert abs(float(counts[0] - counts[1])) < 80  # of 360, each equally likely
 
@@ -91,7 +91,7 @@ def test_er_from_a_reservoir_replays_so_many_in_all(memory: str) -> None:
     strategy = filled(ER(memory, 40, replay=12))  # type: ignore[arg-type]
     shown = seen(strategy, batch(digits()[2], 10))
     assert len(shown) == 22
-    assert set(shown.task[10:].tolist()) <= {0, 1}
+    assert set(shown.places[10:].tolist()) <= {0, 1}
 
 
 def test_er_does_not_slow_down_with_the_memory() -> None:
@@ -162,7 +162,7 @@ def test_agem_keeps_the_newest_of_each_class_and_leaves_the_present_task_out() -
     strategy.end_task(mlp(), stream[0])
     strategy.observe(batch(stream[1], 10))
     drawn = strategy._draw()
-    assert (drawn.task == 0).all()
+    assert (drawn.places == 0).all()
     assert Counter(drawn.y.tolist()) == {y: min(2, len(rows)) for y, rows in last.items()}
     assert len(drawn.x.unique(dim=0)) == len(drawn)
     for x, y in zip(drawn.x, drawn.y.tolist(), strict=True):
@@ -210,7 +210,7 @@ def test_joint_learns_from_all_data_of_all_tasks_so_far() -> None:
     for seed in range(40):
         strategy.loss(mlp(), batch(stream[2], 10, seed), note)
         strategy.observe(batch(stream[2], 10, seed), note)
-        assert shown[-1].task.tolist() == [2] * 10 + [0] * 10 + [1] * 10
+        assert shown[-1].places.tolist() == [2] * 10 + [0] * 10 + [1] * 10
         rows |= {x.numpy().tobytes() for x in shown[-1].x[10:20]}
     assert len(rows) > 300  # no memory limits it
 

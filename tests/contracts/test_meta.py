@@ -36,7 +36,7 @@ def learners(count: int = LEARNERS, **options: Any) -> Learners:
 def in_use(rule: Rule) -> Tensor:
     """The parameters of each learner, updated by an optimiser of its own."""
     made = learners()
-    nets = [copy.deepcopy(made.network) for _ in range(LEARNERS)]
+    nets = [copy.deepcopy(made.judged.network) for _ in range(LEARNERS)]
     for net, start in zip(nets, made.start, strict=True):
         nn.utils.vector_to_parameters(start.clone(), net.parameters())
     optimisers = [attach(rule, net) for net in nets]
@@ -80,7 +80,7 @@ def test_pairs_of_evolution(name: str) -> None:
     whole = learners()  # whose batches come in turns, the first learner's first
     pair.learners.start[:] = whole.start[0]
     drawn = [whole.draw() for _ in range(UPDATES + 1)]
-    turns = iter([type(b)(*(part[[0, 0]] for part in b)) for b in drawn])
+    turns = iter([b[torch.tensor([0, 0])] for b in drawn])
     pair.learners.draw = lambda: next(turns)  # type: ignore[method-assign]
     state = pair.learners.first_state(rule, pair.learners.start)
     pair.position = Position(pair.learners.start, state, pair.learners.draw())

@@ -91,8 +91,8 @@ def through_torch(optimiser: Any, fresh: Any, tmp_path: Path) -> None:
 
 
 def through_checkpoint(optimiser: Any, fresh: Any, tmp_path: Path) -> None:
-    checkpoint.write(tmp_path, checkpoint.pack_optimiser(optimiser))
-    checkpoint.unpack_optimiser(fresh, next(checkpoint.candidates(tmp_path)))
+    checkpoint.write(tmp_path, optimiser.state_dict())
+    fresh.load_state_dict(next(checkpoint.candidates(tmp_path)))
 
 
 @rules

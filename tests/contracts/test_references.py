@@ -1,4 +1,4 @@
-"""Every method of a table is held against an independent implementation in NumPy.
+"""Every cell of the table is held against an independent implementation in NumPy.
 
 Nothing else in the contracts would notice a wrong equation.
 """
@@ -8,26 +8,13 @@ from pathlib import Path
 import pytest
 
 from attractor.cells import CELLS
-from attractor.optimisers import OPTIMISERS
 from contracts import references
 from contracts.references import fault
-
-RULES = {"lstm", "ihc_lstm", "decaynet", "global"}
-"""Rules whose reference has a longer name, since cells have the short one."""
-WITHOUT = {"m2sgd_global"}
-"""Rules that are still to be written a second time."""
 
 
 @pytest.mark.parametrize("name", sorted(CELLS))
 def test_every_cell_has_a_reference(name: str) -> None:
     assert fault(name, "run", CELLS[name].__name__, "cells") is None
-
-
-@pytest.mark.parametrize("name", sorted(OPTIMISERS))
-def test_every_optimiser_has_a_reference(name: str) -> None:
-    function = f"{name}_optimiser" if name in RULES else name
-    found = fault("rules", function, OPTIMISERS[name].__name__, "optimisers")
-    assert (found is not None) == (name in WITHOUT), found
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

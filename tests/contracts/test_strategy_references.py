@@ -153,4 +153,4 @@ def test_a_batch_of_mixed_tasks_is_filed_under_the_task_of_each() -> None:
         for task in (0, 1):
             kept = strategy.episodes.all_of([task])
             assert torch.equal(kept.x, mixed.x[mixed.task == task]), name
-            assert (kept.task == task).all()
+            assert (kept.places == task).all()

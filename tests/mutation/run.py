@@ -88,7 +88,6 @@ def main() -> int:
 def preload() -> None:
     """Import what takes long, once, before the forks; nothing of attractor."""
     import hypothesis.strategies  # noqa: F401
-    import networkx  # noqa: F401  (torch imports it late)
     import pytest  # noqa: F401
     import scipy.optimize  # noqa: F401
     import torch

@@ -7,7 +7,8 @@ from typing import ClassVar
 from torch import Generator, Tensor, nn
 
 from attractor.checks import whole
-from attractor.tasks.base import LOSS, Sampler, Split, Task
+from attractor.measures import LOSS
+from attractor.tasks.base import Sampler, Split, Task
 from attractor.tasks.batch import Batch
 from attractor.tasks.samplers import Repeated
 

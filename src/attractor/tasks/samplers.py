@@ -25,7 +25,10 @@ class Draws(Protocol):
 class Numbered(Protocol):
     """Whatever has samples under numbers from 0."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """In words."""
+        ...
 
     def __len__(self) -> int: ...
 

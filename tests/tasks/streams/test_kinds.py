@@ -53,9 +53,9 @@ def vectors() -> Data:
 
 def test_a_permutation_is_one_of_all_features_and_the_same_for_all_samples() -> None:
     stream = permuted(vectors(), vectors(), tasks=4, generator=seeded())
-    assert torch.equal(stream[0].test_samples.x, vectors().x)
+    assert torch.equal(stream.arrays()[0].test_samples.x, vectors().x)
     orders = set()
-    for one in stream:
+    for one in stream.arrays():
         x = one.test_samples.x
         assert torch.equal(x.sort(1).values, vectors().x)
         assert torch.equal(x - x[:1], vectors().x - vectors().x[:1])
@@ -69,13 +69,13 @@ def test_the_first_task_can_be_permuted_too() -> None:
         permuted(vectors(), vectors(), tasks=2, identity_first=first, generator=seeded())
         for first in (True, False)
     )
-    assert not torch.equal(other[0].test_samples.x, vectors().x)
-    assert torch.equal(one[1].test_samples.x, other[1].test_samples.x)
+    assert not torch.equal(other.arrays()[0].test_samples.x, vectors().x)
+    assert torch.equal(one.arrays()[1].test_samples.x, other.arrays()[1].test_samples.x)
 
 
 def test_steps_of_sequences_are_permuted() -> None:
     data = Data(torch.randn(3, 6, 2), torch.tensor([0, 1, 2]))
-    x = permuted(data, data, tasks=2, generator=seeded())[1].test_samples.x
+    x = permuted(data, data, tasks=2, generator=seeded()).arrays()[1].test_samples.x
     order = [int((data.x[0] == step).all(1).nonzero()) for step in x[0]]
     assert torch.equal(x, data.x[:, order])
 
@@ -83,7 +83,7 @@ def test_steps_of_sequences_are_permuted() -> None:
 @pytest.mark.parametrize(("degrees", "turns"), [(0, 0), (90, 1), (180, 2), (270, 3), (-90, 3)])
 def test_right_angles_are_exact(degrees: float, turns: int) -> None:
     data = Data(torch.randn(2, 5, 5), torch.tensor([0, 1]))
-    (one,) = rotated(data, data, [degrees], fill=-0.4)
+    (one,) = rotated(data, data, [degrees], fill=-0.4).arrays()
     expected = torch.rot90(data.x, turns, (1, 2)).flatten(1)
     torch.testing.assert_close(one.test_samples.x, expected, atol=1e-5, rtol=0)
 
@@ -92,7 +92,7 @@ def test_a_turned_point_is_where_trigonometry_has_it() -> None:
     image = torch.full((1, 101, 101), -1.0)
     image[0, 50, 80] = 1.0  # 30 to the right of the centre
     data = Data(image, torch.tensor([0]))
-    (one,) = rotated(data, data, [30], fill=-1.0)
+    (one,) = rotated(data, data, [30], fill=-1.0).arrays()
     seen = one.test_samples.x.reshape(101, 101) + 1
     rows = torch.arange(101.0)
     up = 50 - float((seen.sum(1) * rows).sum() / seen.sum())
@@ -102,7 +102,7 @@ def test_a_turned_point_is_where_trigonometry_has_it() -> None:
 
 
 def test_corners_of_rotated_images_are_black() -> None:
-    one = rotated_images(dataset="digits", degrees=[45])[0]
+    one = rotated_images(dataset="digits", degrees=[45]).arrays()[0]
     corner = one.test_samples.x[:, 0]
     torch.testing.assert_close(corner, torch.full_like(corner, -0.3053 / 0.3760))
 
@@ -110,7 +110,7 @@ def test_corners_of_rotated_images_are_black() -> None:
 def test_noise_shuffles_a_part_of_each_sample_and_spares_the_test() -> None:
     x = torch.arange(100.0).repeat(200, 1)
     clean = ArrayTask("a", 0, Data(x, torch.zeros(200)), Data(x, torch.zeros(200)), (0,))
-    (noisy,) = inject_noise(Stream("one", [clean]), 0.3)
+    (noisy,) = inject_noise(Stream("one", [clean]), 0.3).arrays()
     seen = noisy.samples(torch.arange(200), seeded()).x
     assert torch.equal(seen.sort(1).values, x)
     moved = (seen != x).sum(1)
@@ -186,7 +186,7 @@ def test_own_heads_share_no_output() -> None:
 def test_features_are_computed_from_what_the_model_would_see() -> None:
     stream = permuted(vectors(), vectors(), tasks=2, generator=seeded())
     features = with_features(stream, lambda x: x[:, :2] * 2, batch_size=2)
-    assert torch.equal(features[1].test_samples.x, stream[1].test_samples.x[:, :2] * 2)
+    assert torch.equal(features.arrays()[1].test_samples.x, stream.arrays()[1].test_samples.x[:, :2] * 2)
     assert not features[1].train.x.requires_grad
 
 
@@ -199,7 +199,7 @@ def test_every_stream_of_the_table_that_needs_no_files_can_be_had() -> None:
         options |= {"datasets": ["digits"]} if name == "image_sets" else {"dataset": "digits"}
         stream = make(**options)
         assert task_count(name, options) == len(stream)
-        x = stream[len(stream) - 1].test_samples.x
+        x = stream.arrays()[len(stream) - 1].test_samples.x
         assert len(x)
         assert x.dtype == torch.float32
 
@@ -247,7 +247,7 @@ def test_permuted_mnist_is_normalised() -> None:
         pytest.skip("needs MNIST; set ATTRACTOR_DATA to a folder that has it")
     stream = permuted_images(tasks=2, generator=seeded())
     assert len(stream[1].train.y) == 60_000
-    x = stream[1].test_samples.x
+    x = stream.arrays()[1].test_samples.x
     assert x.shape == (10_000, 784)
     assert x.min() == pytest.approx(-0.1307 / 0.3081, abs=1e-4)
     assert stream[1].train.x is stream[0].train.x  # one copy of the images in memory
@@ -266,10 +266,10 @@ def test_incremental_cifar100_is_cut_as_in_the_thesis(monkeypatch: pytest.Monkey
     assert len(stream) == 10
     assert stream[0].name == "classes 37, 95, 14, 71, 96"  # the 51st to 55th of iCaRL's order
     assert stream.outputs == 5
-    x = stream[0].test_samples.x
+    x = stream.arrays()[0].test_samples.x
     assert x.shape == (15, 3, 32, 32)
     # a pixel of class 37 in the red channel
-    of_37 = x[stream[0].test_samples.y == 0]
+    of_37 = x[stream.arrays()[0].test_samples.y == 0]
     assert float(of_37[0, 0, 0, 0]) == pytest.approx((37 / 255 - 0.5071) / 0.2673, abs=1e-5)
     (first,) = incremental_images(dataset="cifar100", part="first")
     assert first.classes == tuple(range(50))
@@ -285,7 +285,7 @@ def test_incremental_cifar10() -> None:
     stream = incremental_images(dataset="cifar10", batches=2)
     assert [one.name for one in stream] == ["classes 4, 5", "classes 6, 7", "classes 8, 9"]
     assert sum(len(one.test.y) for one in stream) == 6000
-    x = stream[0].test_samples.x
+    x = stream.arrays()[0].test_samples.x
     assert abs(float(x.mean())) < 0.2
     assert float(x.std()) == pytest.approx(1, abs=0.1)
 
