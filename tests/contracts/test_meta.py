@@ -11,6 +11,7 @@ from attractor.meta import Learners, PESTrainer, Problem
 from attractor.meta.unroll import Position, first_order, second_order
 from attractor.models import MLP
 from attractor.optimisers import Rule, attach
+from attractor.tasks import Batch
 from contracts.optimisers import NAMES
 from meta.test_unroll import DOUBLE, make
 
@@ -44,7 +45,7 @@ def in_use(rule: Rule) -> Tensor:
         batch = made.draw()
         for k, (net, optimiser) in enumerate(zip(nets, optimisers, strict=True)):
             optimiser.zero_grad()
-            DOUBLE.loss(net(batch.x[k]), batch.y[k]).backward()  # type: ignore[no-untyped-call]
+            DOUBLE.loss(net, Batch(batch.x[k], batch.y[k])).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
     return torch.stack([nn.utils.parameters_to_vector(net.parameters()).detach() for net in nets])
 

@@ -39,7 +39,7 @@ def network(kind: str) -> tuple[nn.Module, Tensor]:
             made = ConvNet((1, 12, 12), 3, channels=[2], hidden_size=3, kernel_size=3, generator=g)
             return made, torch.randn(4, 1, 12, 12, generator=g)
         case "recurrent":
-            read = SequenceClassifier("gru", 2, 3, 3, batch_first=True, generator=g)
+            read = SequenceClassifier("gru", 2, 3, 3, generator=g)
             return read, torch.randn(4, 5, 2, generator=g)
         case _:
             return Words(g), torch.randint(7, (4, 5), generator=g)

@@ -106,10 +106,13 @@ def shipped() -> list[str]:
 
 
 def load_pretrained(kind: str, name: str | None = None) -> Rule:
-    """A rule that comes with the package: the one of that name, or the only one of its kind."""
+    """A rule that comes with the package: the one of that name, or the first of its kind.
+
+    The first is that called ``default``, then ``mlp``, which all experiments of the papers have.
+    """
     own = [one.split("/")[1] for one in shipped() if one.startswith(f"{kind}/")]
-    if name is None and len(own) == 1:
-        (name,) = own
+    if name is None and own:
+        name = min(own, key=lambda one: (one != "default", one != "mlp", one))
     if name not in own:
         if own:
             raise unknown(f"pretrained {kind}", name, own)

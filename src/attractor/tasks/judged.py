@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from torch import Generator, Tensor, nn
 
-from attractor.tasks.answers import answer
 from attractor.measures import LOSS
+from attractor.tasks.answers import answer
 from attractor.tasks.base import Sampler, Split, Task
 from attractor.tasks.batch import Batch
 
