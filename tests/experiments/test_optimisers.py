@@ -1,9 +1,5 @@
 """Runs that compare optimisers: fair, resumable at every point, and right about bad input."""
 
-import os
-import random
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +14,7 @@ from attractor.runs.drive import Context
 from attractor.training.chained import Chained
 from attractor.training.process import Stopped
 from attractor.training.supervised import Supervised
-from experiments.helpers import TINY_OPTIMISERS, attractor, called, numbers, outcome
+from experiments.helpers import numbers, outcome
 from experiments.helpers import rows_of as rows
 from experiments.helpers import tiny_optimiser as tiny
 
@@ -152,28 +148,3 @@ def test_bounds_of_initial_weights() -> None:
 def test_bad_input(label: str, change: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
         train(tiny(label, change), tmp_path)
-
-
-@pytest.mark.timeout(300)
-def test_kill_9(tmp_path: Path) -> None:
-    """Real processes, killed in meta-training and in testing; the numbers are those of no kill."""
-    config = tiny("LSTM", "train.steps=40", "meta.learners=8")
-    train(config, tmp_path / "whole")
-    command = ("run", TINY_OPTIMISERS, "--only", "LSTM", "--seed", "0", "--out", tmp_path, "-q",
-               "--set", "train.steps=40", "--set", "meta.learners=8")  # fmt: skip
-    folder = run_folder(tmp_path, config)
-    metrics = folder / "metrics.jsonl"
-    rng = random.Random(0)
-    for _ in range(4):
-        process = attractor(*command)
-        before = metrics.stat().st_size if metrics.exists() else 0
-        while process.poll() is None:
-            if metrics.exists() and metrics.stat().st_size != before:
-                break
-            time.sleep(0.01)
-        time.sleep(rng.random() * 0.2)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-    assert called(*command).returncode == 0
-    assert numbers(folder) == numbers(run_folder(tmp_path / "whole", config))

@@ -7,12 +7,23 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from attractor.experiments.train import run_folder, train
 from attractor.files import write_atomic
+from attractor.optimisers import load_rule
 from attractor.runs import checkpoint
 from attractor.training.process import Stopped
-from experiments.helpers import TINY, attractor, called, numbers, tiny
+from experiments.helpers import (
+    TINY,
+    TINY_OPTIMISERS,
+    TINY_STREAM,
+    attractor,
+    called,
+    numbers,
+    one,
+    tiny,
+)
 
 KILLS = 24
 
@@ -73,6 +84,105 @@ def test_kill_9_at_random_moments(unbroken: Path, tmp_path: Path) -> None:
     assert {name for name in left if not name.startswith(".")} == {
         name for name in expected if not name.startswith(".")
     }
+
+
+FEATURES = """
+import torch
+from attractor.tasks.images import Images
+from attractor.tasks.streams import incremental_images
+from attractor.tasks.streams.incremental import SETTINGS
+
+def small_images(half, root, batches=5):
+    y = torch.arange(40) % 10
+    return Images((torch.arange(192).view(3, 8, 8) + 5 * y[:, None, None, None]).byte(), y)
+
+SETTINGS["cifar10"] = SETTINGS["cifar10"]._replace(load=small_images)
+
+def stream(*, part: str = "rest", root=None):
+    return incremental_images(dataset="cifar10", part=part, batches=1)
+"""
+LONGER = ("train.steps=40",)
+SEEN = (
+    *("stream.name=own_features:stream", "train.steps=10"),
+    "features={model={name='resnet', depth=20}, steps=12, batch_size=6, lr=0.01}",
+)
+
+
+def seen(folder: Path) -> None:
+    """Write a run on features, of a stream that real processes find beside its file."""
+    (folder / "own_features.py").write_text(FEATURES)
+    text = TINY_STREAM.read_text().replace('name = "permuted_images"', "").replace("tasks = 3", "")
+    (folder / "seen.toml").write_text(text.replace('dataset = "digits"', ""))
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("file", "label", "changes"),
+    [
+        (TINY_OPTIMISERS, "LSTM", (*LONGER, "meta.learners=8")),
+        (TINY_OPTIMISERS, "MTL2L, PES", (*LONGER, "meta.updates=12")),
+        (TINY_OPTIMISERS, "Adam, tuned", (*LONGER, "train.tune_steps=20")),
+        (TINY_STREAM, "both", LONGER),
+        (Path("seen.toml"), "naive", SEEN),
+    ],
+    ids=["meta-trained", "evolved", "tuned", "continual", "features"],
+)
+def test_kill_9_whatever_is_on_its_way(
+    file: Path, label: str, changes: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Killed as what comes first goes on, and as what follows does."""
+    if not file.is_absolute():
+        seen(tmp_path)
+        file = tmp_path / file
+    config = one(file, label, changes)
+    train(config, tmp_path / "whole")
+    asked = [word for change in changes for word in ("--set", change)]
+    out = tmp_path / "broken"
+    command = ("run", file, "--only", label, "--seed", "0", *asked, "--out", out, "-q")
+    kill(command, out, times=2)
+    last = called(*command)
+    assert last.returncode == 0, last.stderr
+    assert numbers(run_folder(out, config)) == numbers(run_folder(tmp_path / "whole", config))
+    logs = [sorted(one.rglob("features/*/metrics.jsonl")) for one in (tmp_path / "whole", out)]
+    assert len(logs[0]) == len(logs[1]) == (config.model_dump().get("features") is not None)
+    assert [log.read_bytes() for log in logs[0]] == [log.read_bytes() for log in logs[1]]
+
+
+@pytest.mark.timeout(300)
+def test_kill_9_in_meta_training_into_a_file(tmp_path: Path) -> None:
+    longer = ("--set", "meta.learners=12")
+    command = ("meta", "train", TINY_OPTIMISERS, "--only", "LSTM", *longer, "-q", "--out")
+    whole, broken = (tmp_path / name / "rule.safetensors" for name in ("whole", "broken"))
+    for path in (whole, broken):
+        path.parent.mkdir()
+    assert called(*command, whole).returncode == 0
+    kill((*command, broken), broken.parent, times=2)
+    assert called(*command, broken).returncode == 0
+    one, other = (dict(load_rule(path).named_parameters()) for path in (whole, broken))
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert [path.name for path in broken.parent.iterdir()] == ["rule.safetensors"]
+
+
+def kill(command: tuple[str | Path, ...], out: Path, *, times: int) -> None:
+    """Start a command so often, and kill it a random while after its logs show life."""
+    rng = random.Random(0)
+    hits = 0
+    for _ in range(times):
+        before = logged(out)
+        process = attractor(*command)
+        while process.poll() is None and logged(out) == before:
+            time.sleep(0.01)
+        time.sleep(rng.random() * 0.1)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            hits += 1
+        process.communicate()
+    assert hits, "all got to their end before they were killed"
+
+
+def logged(out: Path) -> dict[Path, int]:
+    return {path: path.stat().st_size for path in out.rglob("metrics.jsonl")}
 
 
 def test_stopped_after_every_single_step(unbroken: Path, tmp_path: Path) -> None:
