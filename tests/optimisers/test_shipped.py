@@ -7,7 +7,8 @@ from attractor.experiments.rules import read_card
 from attractor.models import MLP
 from attractor.optimisers import OPTIMISERS, shipped
 from attractor.optimisers.files import shipped_file
-from attractor.tasks import Digits, evaluate
+from attractor.tasks import Digits
+from attractor.training import evaluate
 
 KINDS = ["decaynet", "dmsgd", "ihc_lstm", "lstm", "m2sgd", "mtl2l"]
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -34,10 +35,9 @@ def test_it_trains_a_network_of_another_size_on_unseen_data(kind: str) -> None:
     task = Digits(order="flat")
     model = MLP([64, 16, 10], generator=generator)
     optimiser = OPTIMISERS[kind].kind.pretrained("mlp")(model.parameters())
-    sampler = task.sampler(64, generator=generator)
+    sampler = task.batches(64, generator=generator)
     for _ in range(60):
-        x, y = sampler.draw()
         optimiser.zero_grad()
-        task.loss(model(x), y).backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(task.loss(model, sampler.draw()))
         optimiser.step()
     assert evaluate(model, task, "test", 250)["loss"] < 1.0
