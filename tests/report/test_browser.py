@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from attractor.runs.read import load_runs
 from attractor.report import build, write
+from attractor.runs.read import load_runs
 
 pytestmark = pytest.mark.browser
 

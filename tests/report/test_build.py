@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from attractor.errors import InputError
-from attractor.runs.read import load_runs, read_runs
 from attractor.report import build, write
 from attractor.report.bundle import plotting_script, script_safe
+from attractor.runs.read import load_runs, read_runs
 
 EVIL = "</script><script>alert('x')</script>"
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attractor.runs.read import load_runs
 from attractor.report.figures import COLOURS, Figure, learning_curves, plot_text, style, thin
+from attractor.runs.read import load_runs
 
 
 @pytest.fixture(scope="module")
