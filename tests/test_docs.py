@@ -8,7 +8,17 @@ from types import ModuleType
 import pytest
 
 import attractor
-from attractor import cells, continual, experiments, models, optimisers, report, tasks
+from attractor import (
+    cells,
+    continual,
+    experiments,
+    models,
+    optimisers,
+    report,
+    results,
+    tasks,
+    training,
+)
 from attractor.experiments.train import train
 from experiments.helpers import tiny
 
@@ -55,8 +65,10 @@ def test_every_page_is_in_the_navigation() -> None:
         models,
         optimisers,
         report,
+        results,
         tasks,
         tasks.streams,
+        training,
     ],
 )
 def test_every_public_name_is_documented(module: ModuleType) -> None:

@@ -62,7 +62,7 @@ def folder_of(*changes: str) -> str:
 
     def kept(settings: Features, stream: Spec, source: Source, *_: object, **__: object) -> Stream:
         found.append(key(settings, stream))
-        return Stream("none", [])
+        return incremental_images(dataset="cifar10", batches=1)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(continual, "kept_features", kept)

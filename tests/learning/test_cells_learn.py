@@ -94,7 +94,7 @@ def trained(task: Task, key: str, bar: Bar, seed: int = 0) -> tuple[float, float
     )
     start = time.process_time()
     learning = updates(
-        task, lambda x, y: task.loss(model(x), y), model.parameters(), lr=5e-3, seed=seed
+        task, lambda batch: task.loss(model, batch), model.parameters(), lr=5e-3, seed=seed
     )
     for _ in range(bar.steps):
         next(learning)

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attractor.cells import AuxiliaryReward, initial_baseline, reinforce_loss
 from attractor.models import SequenceTagger
-from attractor.tasks import TASKS, Task
+from attractor.tasks import IGNORE, TASKS, Batch, Task
 from learning.training import evaluate, updates
 
 CRITERION = 0.02
@@ -48,22 +49,26 @@ TRIALS = {
 }
 
 
-def plain(task: Task, model: SequenceTagger) -> Callable[[Tensor, Tensor], Tensor]:
-    return lambda x, y: task.loss(model(x), y)
+def plain(task: Task, model: SequenceTagger) -> Callable[[Batch], Tensor]:
+    return lambda batch: task.loss(model, batch)
 
 
 def reinforced(
     task: Task, model: SequenceTagger, reward: AuxiliaryReward
-) -> Callable[[Tensor, Tensor], Tensor]:
+) -> Callable[[Batch], Tensor]:
     """The loss of the answers, that of the reads, and that of the reward R' itself."""
     baseline = initial_baseline()
 
-    def loss(x: Tensor, y: Tensor) -> Tensor:
+    def loss(batch: Batch) -> Tensor:
         nonlocal baseline
-        output, _, states = model.recurrent(x, return_states=True)
+        output, _, states = model.recurrent(batch.x, return_states=True)
+        x, y = batch.x.transpose(0, 1), batch.y.transpose(0, 1)  # rewards go by steps
         rewards = reward(states.r[:, 0], x, y)
         reads, baseline = reinforce_loss(states.log_prob[:, 0], rewards, baseline, discount=0.9)
-        total: Tensor = task.loss(model.readout(output), y) + reads / len(x) - rewards.mean()
+        answers = F.cross_entropy(
+            model.readout(output).flatten(0, 1), batch.y.flatten(), ignore_index=IGNORE
+        )
+        total: Tensor = answers + reads / len(x) - rewards.mean()
         return total
 
     return loss

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 import torch
 from torch import Tensor, nn
 
-from attractor.tasks import Task
-from attractor.tasks.base import Split
+from attractor.tasks import Batch, Split, Task
+from attractor.training import evaluate as measured
 
 
 def updates(
     task: Task,
-    loss: Callable[[Tensor, Tensor], Tensor],
+    loss: Callable[[Batch], Tensor],
     parameters: Iterable[nn.Parameter],
     *,
     lr: float,
@@ -20,25 +20,17 @@ def updates(
 ) -> Iterator[int]:
     """Train for as long as somebody counts along."""
     trained = list(parameters)
-    sampler = task.sampler(32, generator=torch.Generator().manual_seed(seed))
+    sampler = task.batches(32, generator=torch.Generator().manual_seed(seed))
     optimiser = torch.optim.Adam(trained, lr=lr)
     for done in itertools.count(1):
-        x, y = sampler.draw()
         optimiser.zero_grad()
-        loss(x, y).backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(loss(sampler.draw()))
         nn.utils.clip_grad_norm_(trained, 1.0)
         optimiser.step()
         yield done
 
 
-@torch.no_grad()
 def evaluate(task: Task, model: nn.Module, split: Split) -> tuple[float, float]:
     """Loss and accuracy on held-out sequences."""
-    model.eval()
-    totals = torch.zeros(2)
-    batches = list(task.held_out(split, 250))
-    for x, y in batches:
-        found = task.metrics(model(x), y)
-        totals += torch.stack([found["loss"], found["accuracy"]]) / len(batches)
-    model.train()
-    return totals[0].item(), totals[1].item()
+    found = measured(model, task, split, 250)
+    return found["loss"], found["accuracy"]

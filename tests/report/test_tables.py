@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from attractor.estimates import estimate
+from attractor.measures import Measure
 from attractor.report.numbers import duration, is_share, plain, plural, with_interval
 from attractor.report.tables import (
     common_settings,
@@ -108,8 +109,9 @@ def test_small_words() -> None:
     ]
     assert (plural(1, "run"), plural(2, "run")) == ("1 run", "2 runs")
     assert (plain(None), plain(0.0)) == ("–", "0")
-    assert is_share("accuracy", [0.0, 1.0])
-    assert not is_share("accuracy", [97.0])
+    assert is_share(Measure("max", "share"), [-1.0, 0.0, 1.0])
+    assert not is_share(Measure("max", "share"), [97.0])
+    assert not is_share(Measure("max"), [0.5])
 
 
 def test_headings_name_the_split_that_was_measured(write_run: Any, tmp_path: Path) -> None:
@@ -124,7 +126,9 @@ def test_headings_name_the_split_that_was_measured(write_run: Any, tmp_path: Pat
         assert heading.split(",")[0].lower() in made.note
 
 
-def test_the_sparsest_is_in_bold(write_run: Any, tmp_path: Path) -> None:
+def test_how_sparse_a_network_is_makes_it_neither_best_nor_worst(
+    write_run: Any, tmp_path: Path
+) -> None:
     for label, sparsity in (("LSTM", 0.9), ("GRU", 0.2)):
         path = write_run(tmp_path, label) / "done.json"
         done = json.loads(path.read_text())
@@ -132,4 +136,6 @@ def test_the_sparsest_is_in_bold(write_run: Any, tmp_path: Path) -> None:
         path.write_text(json.dumps(done))
     made = result_table(load_runs([tmp_path]))
     column = made.headings.index("Test sparsity")
-    assert {row.label: row.cells[column].best for row in made.rows} == {"LSTM": True, "GRU": False}
+    assert {row.label: row.cells[column].best for row in made.rows} == {"LSTM": False, "GRU": False}
+    accuracy = made.headings.index("Test accuracy, %")
+    assert any(row.cells[accuracy].best for row in made.rows)

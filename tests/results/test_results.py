@@ -10,7 +10,9 @@ import tomli_w
 
 from attractor.errors import InputError
 from attractor.estimates import estimate
+from attractor.experiments.config import read_toml
 from attractor.measures import Measure
+from attractor.report import build
 from attractor.results import curve, load_runs, read_runs, summary, variants
 from attractor.results.measures import main_metric, measure
 
@@ -289,3 +291,14 @@ def test_a_row_needs_a_step_and_a_split(tmp_path: Path, row: str) -> None:
 def test_a_number_that_no_mean_can_hold_is_none(tmp_path: Path) -> None:
     (run,) = load_runs([save(tmp_path, done={"test": {"loss": 10**400, "accuracy": 1e200}})])
     assert run.test == {}
+
+
+def test_runs_of_version_1_stay_readable_though_they_are_refused_as_configurations(
+    tmp_path: Path,
+) -> None:
+    old = {"version": 1, "kind": "sequence", "train": {"lr": 0.1, "optimiser": "adam"}}
+    folder = save(tmp_path, done=ended(0.9), **old)
+    assert [row.label for row in summary(load_runs([tmp_path]))] == ["LSTM"]
+    assert "LSTM" in build(load_runs([tmp_path]))
+    with pytest.raises(InputError, match="to be of version 2, but it is of version 1, in which"):
+        read_toml(folder / "config.toml")

@@ -102,6 +102,7 @@ def run_all(
         force: do finished runs again; if that was stopped, it goes on.
         on_end: told of each run as it ends.
     """
+    out = Path(out).absolute()  # workers may have another current folder
     places = {config.id: run_folder(out, config) for config in configs}
     if force:
         folders.repeat(places.values())
