@@ -18,6 +18,7 @@ from attractor.cells import (
 from attractor.cells.base import map_steps
 from attractor.cells.irc import ResidualConnection
 from attractor.cells.irc_diagonal import DiagonalConnection
+from attractor.errors import InputError
 from cells.against import Array, array, blocks, check, normal, noting, random_cell
 from contracts.cells import seeded
 from reference import irc_fastgrnn, irc_gru, irc_lstm, irc_sru, irc_tlstm
@@ -153,3 +154,15 @@ def test_initial_values() -> None:
     fast = IRCFastGRNNCell(3, 2000, beta_per_unit=True)
     assert fast.beta_raw.std().item() == pytest.approx(0.1, rel=0.1)
     assert IRCFastGRNNCell(3, 5).beta_raw.item() == 1.0
+
+
+@pytest.mark.parametrize("make", [m for m, *_ in (*MATRIX, *DIAGONAL)] + [IRCFastGRNNCell])
+def test_the_start_of_a_bias_asks_for_biases(make: Any) -> None:
+    match = f"{make.__name__} expects no forget_bias with bias=False, but got 1.0. Leave one of the"
+    with pytest.raises(InputError, match=match):
+        make(5, 5, bias=False, forget_bias=1.0)
+    with pytest.raises(InputError, match="expects a bias, but got t_max=9 with bias=False"):
+        make(5, 5, bias=False, t_max=9)
+    if make is IRCSRUCell:
+        with pytest.raises(InputError, match="expects no highway_bias with bias=False"):
+            make(5, 5, bias=False, highway_bias=0.0)

@@ -164,3 +164,11 @@ def test_options_are_checked() -> None:
         NTMCell(3, 4, write_address="now")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="NTMCell expects read_heads to be a whole number"):
         NTMCell(3, 4, read_heads=0)
+
+
+@pytest.mark.parametrize("controller", ["lstm", "gru", "rnn", "ff"])
+def test_only_the_forget_gate_of_the_controller_starts_open(controller: Any) -> None:
+    bias = NTMCell(3, 4, controller=controller).controller.bias
+    assert bias is not None
+    expected = [0.0] * 4 + [1.0] * 4 + [0.0] * 8
+    assert bias.tolist() == (expected if controller == "lstm" else [0.0] * len(bias))
