@@ -24,7 +24,7 @@ def test_by_the_command(
     asked = [word for change in changes for word in ("--set", change)]
     chosen = ["--only", only] if only else []
     done = called(
-        *("run", experiment, *chosen, *asked, "--set", "seeds=[0]", "--out", tmp_path),
+        *("run", experiment, *chosen, *asked, "--set", "seeds=[0]", "--out", str(tmp_path)),
         *("--json", "-q", "-j", "1"),
     )
     assert done.returncode == 0, done.stderr

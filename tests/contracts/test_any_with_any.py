@@ -192,6 +192,18 @@ def test_every_strategy_with_every_network_and_optimiser(
         assert moved(before, found.model) != (rule in SILENT)
 
 
+def test_what_strategies_cannot_do_is_in_the_docs() -> None:
+    page = (Path(__file__).parents[2] / "docs/continual.md").read_text()
+    listed = page.partition("## What a strategy cannot do")[2].partition("## ")[0]
+    kinds: dict[str, Any] = STRATEGIES
+    expected = [
+        f"| `{name}` | {network} | {why} |"
+        for name, kind in kinds.items()
+        for network, why in kind.limits.items()
+    ]
+    assert [line for line in listed.splitlines() if line.startswith("| `")] == expected
+
+
 @pytest.mark.parametrize(
     "tables",
     [

@@ -138,7 +138,7 @@ def test_kill_9_whatever_is_on_its_way(
     train(config, tmp_path / "whole")
     asked = [word for change in changes for word in ("--set", change)]
     out = tmp_path / "broken"
-    command = ("run", file, "--only", label, "--seed", "0", *asked, "--out", out, "-q")
+    command = ("run", str(file), "--only", label, "--seed", "0", *asked, "--out", str(out), "-q")
     kill(command, out, times=2)
     last = called(*command)
     assert last.returncode == 0, last.stderr

@@ -1,5 +1,6 @@
 """A task over tensors in memory; arrays of NumPy, and those on disk, count as tensors."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -189,4 +190,9 @@ def classes_of(y: Tensor) -> tuple[int, ...]:
 
 def as_tensor(values: Any) -> Tensor:
     """Anything like an array as a tensor, of the same memory where that can be."""
-    return values if isinstance(values, Tensor) else torch.as_tensor(values)
+    if isinstance(values, Tensor):
+        return values
+    with warnings.catch_warnings():
+        # arrays that may only be read, such as files mapped into memory, are only read here
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        return torch.as_tensor(values)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
-from attractor.errors import InputError
+from attractor.errors import InputError, unknown
 from attractor.optimisers import Maker, attach, choose
 from attractor.tasks import Judged, Task
 from attractor.tasks.arrays import as_tensor
@@ -66,6 +66,9 @@ def fit(
     """
     task = as_task(data, valid, loss)
     watched = {"eval_every": None} if valid is None and not isinstance(data, Task) else {}
+    for name in plan:
+        if name not in Plan.__dataclass_fields__:
+            raise unknown("option of fit", name, Plan.__dataclass_fields__)
     made = Plan(steps, **watched | plan)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -11,7 +11,7 @@ from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from attractor.checks import whole
+from attractor.checks import one_of, positive, whole
 from attractor.state import Nested, cloned
 from attractor.tasks import Split, Task
 from attractor.training.carried import Carried, seen_by
@@ -56,6 +56,14 @@ class Plan:
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "accumulate", "log_every", "eval_batch_size"):
             whole(name, getattr(self, name), 1)
+        for name in ("clip", "clip_value", "stop_below"):
+            if (value := getattr(self, name)) is not None:
+                positive(name, value)
+        for name in ("eval_every", "eval_batches", "patience"):
+            if (value := getattr(self, name)) is not None:
+                whole(name, value, 1)
+        if self.autocast is not None:
+            one_of("autocast", self.autocast, ("bfloat16", "float16"))
 
 
 class Supervised:

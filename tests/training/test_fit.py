@@ -1,0 +1,124 @@
+"""Training in one call, on whatever users have."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+
+from attractor.errors import InputError
+from attractor.models import MLP
+from attractor.optimisers import Anytime
+from attractor.tasks import Digits
+from attractor.training import fit
+
+X = torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
+Y = (X[:, 0] > 0).long()
+
+
+class Samples(IterableDataset[Any]):
+    def __iter__(self) -> Any:
+        return zip(X, Y, strict=True)
+
+
+def model(outputs: int = 2) -> nn.Module:
+    return MLP([4, 8, outputs], generator=torch.Generator().manual_seed(1))
+
+
+DATA: dict[str, Any] = {
+    "tensors": (X, Y),
+    "arrays": (X.double().numpy(), Y.numpy()),
+    "data set": TensorDataset(X, Y),
+    "loader": DataLoader(TensorDataset(X, Y), batch_size=16),
+    "without numbers": Samples(),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data_of_every_form(name: str) -> None:
+    fitted = fit(
+        model(), DATA[name], valid=DATA[name], optimiser={"name": "adam", "lr": 0.02}, steps=60
+    )
+    assert fitted.valid["accuracy"] > 0.9
+    assert fitted.rows[-1]["loss"] < fitted.rows[0]["loss"]
+
+
+@pytest.mark.parametrize(
+    "optimiser",
+    ["anytime", {"name": "sgd", "lr": 0.1}, Anytime.pretrained(), partial(torch.optim.SGD, lr=0.1)],
+    ids=["name", "options", "rule", "function"],
+)
+def test_optimisers_of_every_form(optimiser: Any) -> None:
+    fitted = fit(model(), (X, Y), valid=(X, Y), optimiser=optimiser, steps=100)
+    assert fitted.valid["accuracy"] > 0.8
+
+
+def test_numbers_are_fitted_by_least_squares_and_any_loss_can_be_given() -> None:
+    target = X[:, :1] * 2 - 1
+    fitted = fit(
+        model(1), (X, target), valid=(X, target), steps=300, optimiser={"name": "adam", "lr": 0.01}
+    )
+    assert fitted.valid["loss"] == pytest.approx(
+        F.mse_loss(fitted.model(X), target).item(), rel=1e-4
+    )
+    robust = fit(model(1), (X, target), valid=(X, target), loss=F.l1_loss, steps=1)
+    assert robust.valid["loss"] == pytest.approx(
+        F.l1_loss(robust.model(X), target).item(), rel=1e-4
+    )
+
+
+def test_a_task_brings_its_own_validation_data() -> None:
+    fitted = fit(MLP([64, 16, 10]), Digits(order="flat"), steps=30, eval_every=10)
+    assert [row["step"] for row in fitted.rows if row["split"] == "valid"] == [10, 20, 30]
+    with pytest.raises(InputError, match="no valid beside a task"):
+        fit(MLP([64, 16, 10]), Digits(order="flat"), valid=(X, Y))
+
+
+def test_the_seed_decides_and_the_default_generator_is_left_alone() -> None:
+    models = [
+        MLP([4, 8, 2], dropout=0.5, generator=torch.Generator().manual_seed(1)) for _ in "abc"
+    ]
+    before = torch.get_rng_state()
+    for one, seed in zip(models, (0, 0, 1), strict=True):
+        fit(one, (X, Y), steps=5, seed=seed)
+    assert torch.equal(torch.get_rng_state(), before)
+    first, same, other = (nn.utils.parameters_to_vector(one.parameters()) for one in models)
+    assert torch.equal(first, same)
+    assert not torch.equal(first, other)
+
+
+def test_without_validation_data_nothing_is_measured_on_them() -> None:
+    fitted = fit(model(), (X, Y), steps=20)
+    assert fitted.valid == {}
+    assert {row["split"] for row in fitted.rows} == {"train"}
+
+
+def test_arrays_that_only_may_be_read_are_read(tmp_path: Any) -> None:
+    np.save(tmp_path / "x.npy", X.numpy())
+    x = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert fit(model(), (x, Y), steps=2).rows == []
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ((X, Y[:5]), r"data as \(x, y\) with an answer for each input, but got \[60, 5\]"),
+        ((X,), r"data as \(x, y\) .* but got \[60\]"),
+    ],
+)
+def test_bad_data(data: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fit(model(), data, steps=1)
+
+
+def test_bad_names() -> None:
+    with pytest.raises(InputError, match="known optimiser .* Did you mean 'adam"):
+        fit(model(), (X, Y), optimiser="adm", steps=1)
+    with pytest.raises(InputError, match="option of Adam"):
+        fit(model(), (X, Y), optimiser={"name": "adam", "rate": 1}, steps=1)
+    with pytest.raises(InputError, match="known option of fit .* 'clip'"):
+        fit(model(), (X, Y), steps=1, clp=1.0)

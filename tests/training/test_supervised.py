@@ -1,0 +1,340 @@
+"""The one loop, update by update, against the same by hand; and going on bit by bit."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+from torch.optim import SGD, Adam
+from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR
+
+from attractor.cells import Recurrent
+from attractor.errors import InputError
+from attractor.models import MLP
+from attractor.state import cloned, pack, unpack
+from attractor.tasks import ArrayTask, Batch, Data, Sampler, Split, Task
+from attractor.training import Diverged, Plan, Supervised, evaluate
+from attractor.training.carried import Carried
+
+
+def seeded(seed: int = 0) -> Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def task(scale: float = 3.0) -> ArrayTask:
+    """Twenty samples in training, seven held out, far from the scale of one."""
+    x = scale * torch.randn(27, 4, generator=seeded(5))
+    y = (x.sum(1) > 0).long()
+    train, held = Data(x[:20], y[:20]), Data(x[20:], y[20:])
+    return ArrayTask("signs", 0, train, held, (0, 1), valid=held)
+
+
+def model(seed: int = 1) -> MLP:
+    return MLP([4, 6, 2], activation="tanh", generator=seeded(seed))
+
+
+def parameters(network: nn.Module) -> Tensor:
+    return nn.utils.parameters_to_vector(network.parameters()).detach().clone()
+
+
+def run(plan: Plan, network: nn.Module, lr: float = 0.3, **options: Any) -> Supervised:
+    training = Supervised(
+        network, task(), SGD(network.parameters(), lr), plan, generator=seeded(2), **options
+    )
+    while not training.done:
+        training.advance()
+    return training
+
+
+def by_hand(
+    network: nn.Module, steps: int, *, accumulate: int = 1, lr: float = 0.3, **clip: float
+) -> Iterator[Tensor]:
+    """The same updates in plain torch; after each, the gradient that was followed."""
+    batches = task().batches(5, generator=seeded(2))
+    for _ in range(steps):
+        drawn = [batches.draw() for _ in range(accumulate)]
+        losses = [F.cross_entropy(network(batch.x), batch.y) for batch in drawn]
+        total = torch.stack(losses).mean()
+        gradients = torch.autograd.grad(total, list(network.parameters()))
+        flat = torch.cat([g.flatten() for g in gradients])
+        if "norm" in clip:
+            flat = flat * min(1.0, clip["norm"] / float(flat.norm() + 1e-6))
+        if "value" in clip:
+            flat = flat.clamp(-clip["value"], clip["value"])
+        with torch.no_grad():
+            moved = parameters(network) - lr * flat
+            nn.utils.vector_to_parameters(moved, network.parameters())
+        yield flat
+
+
+@pytest.mark.parametrize(
+    ("plan", "clip"),
+    [
+        ({}, {}),
+        ({"clip": 0.2}, {"norm": 0.2}),
+        ({"clip_value": 0.05}, {"value": 0.05}),
+        ({"clip": 0.4, "clip_value": 0.05}, {"norm": 0.4, "value": 0.05}),
+        ({"accumulate": 3}, {}),
+    ],
+)
+def test_updates_are_those_of_plain_torch(plan: dict[str, Any], clip: dict[str, float]) -> None:
+    ours, theirs = model(), model()
+    run(Plan(7, 5, **plan), ours)
+    followed = list(by_hand(theirs, 7, accumulate=plan.get("accumulate", 1), **clip))
+    torch.testing.assert_close(parameters(ours), parameters(theirs))
+    if clip:
+        unclipped = next(by_hand(model(), 1))
+        assert not torch.allclose(followed[0], unclipped)  # else nothing was tested
+
+
+def test_a_row_has_the_loss_before_the_update_and_the_norm_before_it_is_clipped() -> None:
+    network = model()
+    training = Supervised(
+        network,
+        task(),
+        SGD(network.parameters(), 0.3),
+        Plan(2, 5, clip=0.1, log_every=1, eval_every=2),
+        generator=seeded(2),
+    )
+    batch = task().batches(5, generator=seeded(2)).draw()
+    expected = F.cross_entropy(network(batch.x), batch.y)
+    gradient = torch.autograd.grad(expected, list(network.parameters()))
+    [row] = training.advance()
+    assert row == {
+        "split": "train",
+        "loss": pytest.approx(expected.item()),
+        "gradient_norm": pytest.approx(float(torch.cat([g.flatten() for g in gradient]).norm())),
+    }
+    assert row["gradient_norm"] > 0.1
+    _, valid = training.advance()
+    held = task().test
+    assert valid["accuracy"] == float((network(held.x).argmax(1) == held.y).double().mean())
+
+
+def test_schedulers_go_update_by_update() -> None:
+    ours, theirs = model(), model()
+    optimiser = SGD(ours.parameters(), 0.3)
+    falls = LambdaLR(optimiser, lambda step: 1 - step / 4)
+    training = Supervised(ours, task(), optimiser, Plan(4, 5), generator=seeded(2), scheduler=falls)
+    for step in range(4):
+        training.advance()
+        torch.testing.assert_close(optimiser.param_groups[0]["lr"], 0.3 * (1 - (step + 1) / 4))
+    batches = task().batches(5, generator=seeded(2))
+    for step in range(4):
+        batch = batches.draw()
+        loss = F.cross_entropy(theirs(batch.x), batch.y)
+        gradients = torch.autograd.grad(loss, list(theirs.parameters()))
+        with torch.no_grad():
+            for parameter, gradient in zip(theirs.parameters(), gradients, strict=True):
+                parameter -= 0.3 * (1 - step / 4) * gradient
+    torch.testing.assert_close(parameters(ours), parameters(theirs))
+
+
+def test_early_stopping_waits_for_its_patience_and_keeps_the_best() -> None:
+    network = model()
+    training = Supervised(
+        network,
+        task(),
+        SGD(network.parameters(), 30.0),  # far too large: it soon gets worse
+        Plan(200, 5, eval_every=1, patience=4, keep_best=True, log_every=1000),
+        generator=seeded(2),
+    )
+    losses = []
+    while not training.done:
+        losses += [row["loss"] for row in training.advance()]
+    best = losses.index(min(losses))
+    assert len(losses) == best + 1 + 4 < 200
+    assert losses[-1] > losses[best]
+    assert training.measure("valid")["loss"] == pytest.approx(losses[best])
+
+
+def test_it_ends_once_the_task_is_solved() -> None:
+    training = run(Plan(500, 5, eval_every=10, stop_below=0.3), model())
+    assert training.solved
+    assert training.step < 500
+    assert training.step % 10 == 0
+
+
+@pytest.mark.parametrize("after", [1, 4, 6])
+def test_it_goes_on_bit_by_bit(after: int) -> None:
+    def made() -> Supervised:
+        network = MLP([4, 6, 2], dropout=0.3, generator=seeded(1))
+        adam = Adam(network.parameters(), 0.05)
+        return Supervised(
+            network,
+            task(),
+            adam,
+            Plan(9, 5, log_every=1, eval_every=3, patience=9, keep_best=True, accumulate=2),
+            generator=seeded(2),
+            scheduler=CosineAnnealingLR(adam, 9),
+        )
+
+    torch.manual_seed(0)
+    whole = made()
+    rows, state = [], None
+    while not whole.done:
+        rows.append(whole.advance())
+        if whole.step == after:
+            state = cloned(whole.state_dict())
+            kept = parameters(whole.model)
+    torch.manual_seed(123)
+    again = made()
+    again.load_state_dict(state)
+    torch.testing.assert_close(parameters(again.model), kept, rtol=0, atol=0)
+    assert [again.advance() for _ in range(9 - after)] == rows[after:]
+    assert torch.equal(parameters(again.model), parameters(whole.model))
+
+
+def test_autocast_computes_in_the_other_type() -> None:
+    class Seeing(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.seen = nn.Linear(4, 2), []  # type: ignore[var-annotated]
+
+        def forward(self, x: Tensor) -> Tensor:
+            answer: Tensor = self.layer(x)
+            self.seen.append(answer.dtype)
+            return answer
+
+    network = Seeing()
+    run(Plan(2, 5, autocast="bfloat16", eval_every=2), network)
+    assert set(network.seen) == {torch.bfloat16}
+    assert network.layer.weight.dtype == torch.float32
+
+
+def test_divergence_is_said_with_what_to_try() -> None:
+    network = model()
+    nn.init.constant_(network.layers[0].weight, torch.nan)  # type: ignore[arg-type]
+    with pytest.raises(Diverged, match=r"the loss became nan .* of 50 .*Try train.clip=1"):
+        run(Plan(50, 5), network)
+
+
+def test_impossible_plans_are_refused() -> None:
+    for name in ("steps", "batch_size", "accumulate", "log_every", "eval_batch_size"):
+        with pytest.raises(InputError, match=f"{name} to be at least 1, but got 0"):
+            Plan(**{"steps": 5, name: 0})
+    with pytest.raises(InputError, match="known autocast .* got 'float8'"):
+        Plan(5, autocast="float8")
+    with pytest.raises(InputError, match="expected clip to be above zero, but got -1"):
+        Plan(5, clip=-1)
+
+
+class Text(Sampler):
+    """Two texts, three steps at a time; a new one begins after nine."""
+
+    def __init__(self, x: Tensor) -> None:
+        self.x, self.place = x, 0
+
+    def draw(self) -> Batch:
+        self.place = 0 if self.place == self.x.shape[1] else self.place
+        self.continues = self.place > 0
+        piece = self.x[:, self.place : self.place + 3]
+        self.place += 3
+        return Batch(piece, (piece.sum(2) > 0).long())
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return {"place": torch.tensor(self.place)}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        self.place = int(state["place"])
+
+
+class Reading(Task):
+    reference = "none"
+    input_size, output_size, answers = 2, 2, "each step"
+
+    def __init__(self) -> None:
+        self.x = torch.randn(2, 9, 2, generator=seeded(3))
+
+    def batches(self, size: int, *, generator: Generator) -> Sampler:
+        return Text(self.x)
+
+    def held_out(self, split: Split, size: int) -> Iterator[Batch]:
+        text = Text(self.x)
+        return (text.draw() for _ in range(3))
+
+
+class Reader(nn.Module):
+    carries_state = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recurrent = Recurrent("lstm", 2, 4, batch_first=True, generator=seeded(4))
+        self.readout = nn.Linear(4, 2)
+
+    def initial_state(self, batch_size: int) -> Any:
+        zeros = torch.zeros(1, batch_size, 4)
+        return self.recurrent(torch.zeros(batch_size, 1, 2))[1]._make((zeros, zeros))
+
+    def forward(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        output, state = self.recurrent(x, state)
+        return self.readout(output), state
+
+
+def reader() -> Reader:
+    torch.manual_seed(0)
+    return Reader()
+
+
+def test_a_state_is_carried_and_the_gradient_is_not() -> None:
+    network, text = reader(), Reading()
+    training = Supervised(
+        network, text, SGD(network.parameters(), 0.0), Plan(4, 2, log_every=1), generator=seeded()
+    )
+    losses = [training.advance()[0]["loss"] for _ in range(4)]
+    whole, _ = network(text.x, network.initial_state(2))
+    y = (text.x.sum(2) > 0).long()
+    for piece in range(3):
+        some = slice(3 * piece, 3 * piece + 3)
+        expected = F.cross_entropy(whole[:, some].flatten(0, 1), y[:, some].flatten())
+        assert losses[piece] == pytest.approx(expected.item())
+    assert losses[3] == losses[0]  # a new text begins
+    leaves = training.state_dict()["carried"]
+    assert all(not leaf.requires_grad for leaf in leaves)
+
+
+def test_a_carried_state_is_saved_and_taken_up() -> None:
+    def made() -> Supervised:
+        network = reader()
+        sgd = SGD(network.parameters(), 0.5)
+        return Supervised(network, Reading(), sgd, Plan(8, 2, log_every=1), generator=seeded())
+
+    one, other = made(), made()
+    for _ in range(2):
+        one.advance()
+    other.load_state_dict(unpack(*pack(one.state_dict())))
+    for _ in range(4):
+        assert one.advance() == other.advance()
+
+
+def test_evaluation_carries_a_state_of_its_own() -> None:
+    network, text = reader(), Reading()
+    whole, _ = network(text.x, network.initial_state(2))
+    y = (text.x.sum(2) > 0).long()
+    found = evaluate(network, text, "test", 2)
+    expected = F.cross_entropy(whole.flatten(0, 1), y.flatten())
+    assert found["loss"] == pytest.approx(expected.item())
+    assert found["accuracy"] == float((whole.argmax(-1) == y).double().mean())
+
+
+def test_a_carrier_that_is_reset_begins_anew() -> None:
+    network = reader()
+    carried, x = Carried(network), torch.randn(2, 3, 2, generator=seeded())
+    first = carried(x)
+    assert not torch.equal(carried(x), first)
+    carried.reset()
+    assert torch.equal(carried(x), first)
+
+
+def test_evaluate_counts_every_answer_once_whatever_the_batch_size() -> None:
+    network = model().eval()
+    found = [evaluate(network, task(), "valid", size) for size in (1, 3, 7)]
+    for one in found[1:]:
+        assert one == pytest.approx(found[0])
+    assert not math.isclose(found[0]["accuracy"], 1.0)
+    network.train()
+    evaluate(network, task(), "valid", 3)
+    assert network.training
