@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 from torch.func import functional_call, vmap
 
@@ -36,7 +35,7 @@ from attractor.models import MLP
 from attractor.optimisers import Anytime, State, View, load_rule, save_rule
 from attractor.optimisers.files import about
 from attractor.tasks import KMNIST, Batch, Digits, FashionMNIST, Task
-from attractor.tasks.images import Images, ImageTask, Splits
+from attractor.tasks.images import ImageTask, Reading
 
 E = "size_power"
 """The exponent of the size of initial values."""
@@ -67,22 +66,11 @@ def seen(name: str, side: int, centred: bool) -> Task:
         "fashion_mnist": FashionMNIST,
         "kmnist": partial(KMNIST, source="test"),
     }
-    whole: ImageTask = makes[name]()
-    task = ImageTask(
-        Splits(*(Images(shrunk(x, side), y) for x, y in whole.splits)),
-        order="flat",
-        permutation_seed=0,
-        trailing=False,
-        white=whole.read.white,
-    )
-    if centred:
-        pixels = task.splits.train.x / task.read.white
+    task: ImageTask = makes[name](order="flat", side=side)
+    if centred and isinstance(task.read, Reading):
+        pixels = task.read(task.train.x)
         task.read.mean, task.read.std = pixels.mean(), pixels.std()
     return task
-
-
-def shrunk(x: Tensor, side: int) -> Tensor:
-    return F.avg_pool2d(x[:, None].float(), x.shape[-1] // side)[:, 0]
 
 
 def draw(generator: Generator, low: int, high: int, *, small: bool = False) -> Drawn:
@@ -182,7 +170,7 @@ def costs(
 
 
 def spread_out(batch: Batch, count: int) -> Batch:
-    return Batch(*(part.expand(count, *part.shape) for part in batch))
+    return batch.map(lambda part: part.expand(count, *part.shape))
 
 
 def bounded(losses: Tensor) -> Tensor:

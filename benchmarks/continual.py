@@ -64,7 +64,7 @@ def stream(seed: int) -> Stream:
     """The tasks; data are read beforehand, so that nobody pays for permutations."""
     g = torch.Generator().manual_seed(seed)
     tasks = []
-    for one in permuted_images(tasks=TASKS, generator=g):
+    for one in permuted_images(tasks=TASKS, generator=g).arrays():
         some = one.samples(torch.randperm(len(one.train.y), generator=g)[:SAMPLES])
         test = Data(one.test_samples.x, one.test_samples.y)
         tasks.append(replace(one, train=Data(some.x, some.y), test=test, read=lambda x: x))
@@ -82,7 +82,7 @@ def mean_accuracy(model: nn.Module, tasks: Stream) -> float:
 
 def attractor(strategy: Strategy | None, tasks: Stream, seed: int) -> Run:
     # accuracies are measured once at the end, not after each task
-    still = replace(tasks, experiences=[replace(t, test=_first(t.test)) for t in tasks])
+    still = replace(tasks, tasks=[replace(t, test=_first(t.test)) for t in tasks.arrays()])
     learner = Learner(network(seed), still, strategy, iterations=UPDATES, seed=seed)
     clock = Clock()
     while not learner.done:

@@ -57,7 +57,7 @@ class Released(MetaSGDCL):
     """
 
     def step(self, model: nn.Module, optimiser: Optimizer) -> None:
-        flat, task = self.gradients.flat, int(self._batch.task[0])
+        flat, task = self.gradients.flat, int(self._batch.places[0])
         felt = flat.gradient()
         change = -self._rate() * felt
         seen = [self._batch]
@@ -69,7 +69,7 @@ class Released(MetaSGDCL):
             newest = torch.zeros_like(self.frozen)
             newest[-1] = 1
             felt = felt + each.blend(newest) / (task + 1)
-        self.episodes.add(self._batch, task)
+        self.episodes.add(self._batch)
         flat.add(change)
         self._learn(model, felt, joined(seen))
 
@@ -88,12 +88,12 @@ def learnt_rates(images: ArrayTask, strategy: MetaSGDCL, seed: int) -> tuple[Ten
     model = MLP([784, 100, 100, 10], init="xavier", generator=g)
     learner = Learner(model, stream, strategy, iterations=100, seed=seed)
     while not learner.done:
-        learner.step()
+        learner.advance()
     return strategy.frozen, learner.result().metrics["acc"]
 
 
 def rates(data: Path, seeds: int, path: Path | None) -> None:
-    (images,) = image_sets(datasets=["mnist"], root=data)
+    (images,) = image_sets(datasets=["mnist"], root=data).arrays()
     sizes = [784 * 100 + 100, 100 * 100 + 100, 100 * 10 + 10]
     kinds: dict[str, Callable[[Tensor], Tensor]] = {
         "> 0.05, %": lambda r: 100 * (r > 0.05).double().mean(),
@@ -157,9 +157,9 @@ def trained(network: Callable[..., nn.Module], stream: Stream, seed: int) -> Ten
     learner = Learner(model, stream, optimiser=optimiser, iterations=UPDATES, seed=seed)
     found = []
     while not learner.done:
-        loss = learner.step()
+        [row, *_] = learner.advance()
         gradients = [w.grad.abs().mean() for w in weights if w.grad is not None]
-        found.append(torch.stack([loss, *gradients]))
+        found.append(torch.stack([torch.tensor(row["loss"]), *gradients]))
     return torch.stack(found).double()
 
 

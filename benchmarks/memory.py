@@ -70,7 +70,7 @@ def use(rule: str, network: str) -> Callable[[], float]:
     given = problem(network)
     model = given.model(generator())
     optimiser = weights(rule)(model.parameters())
-    batch = given.task.sampler(given.batch_size, generator=generator()).draw()
+    batch = given.task.batches(given.batch_size, generator=generator()).draw()
 
     def update() -> float:
         cross_entropy(model(batch.x), batch.y).backward()  # type: ignore[no-untyped-call]

@@ -25,7 +25,8 @@ from attractor.meta import Problem, train
 from attractor.models import MLP, ResNet
 from attractor.optimisers import GlobalM2SGD, View
 from attractor.optimisers.view import count, flatten
-from attractor.tasks import FashionMNIST, Task, evaluate
+from attractor.tasks import FashionMNIST, Task
+from attractor.training import evaluate
 
 SIZE = 25_450
 SHARES = {0.0: 0.49, 0.1: 0.607, 0.2: 0.689}
@@ -41,11 +42,10 @@ def learner(generator: torch.Generator) -> nn.Module:
 def descend(
     task: Task, model: nn.Module, step: Callable[[], object], steps: int, seed: int
 ) -> None:
-    sampler = task.sampler(32, generator=torch.Generator().manual_seed(seed))
+    sampler = task.batches(32, generator=torch.Generator().manual_seed(seed))
     for _ in range(steps):
-        x, y = sampler.draw()
         model.zero_grad()
-        task.loss(model(x), y).backward()  # type: ignore[no-untyped-call]
+        torch.autograd.backward(task.loss(model, sampler.draw()))
         step()
 
 
