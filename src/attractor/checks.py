@@ -39,7 +39,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def number(name: str, value: object, least: float, most: float = math.inf) -> float:
-    """The value, once it is known to be a number from `least` to `most`.
+    """The value, once it is known to be a finite number from `least` to `most`.
 
     Example:
         >>> number("decay", 0.9, 0, 1)
@@ -49,7 +49,7 @@ def number(name: str, value: object, least: float, most: float = math.inf) -> fl
         raise InputError(
             f"expected {name} to be a number, but got {value!r}. Try {name}={least:g}."
         )
-    if not least <= value <= most:
+    if not least <= value <= most or math.isinf(value):
         bounds = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
         raise InputError(f"expected {name} to be {bounds}, but got {value}. Try {name}={least:g}.")
     return value

@@ -1,5 +1,6 @@
 """One run again, from the file in its folder, and held against what it came to."""
 
+import html
 import json
 import re
 import tomllib
@@ -9,9 +10,12 @@ import pytest
 
 from attractor.errors import InputError
 from attractor.experiments.config import RunConfig
-from attractor.experiments.repeat import compared, read_run, repeatable, verify
+from attractor.experiments.repeat import compared, read_run, verify
 from attractor.experiments.train import run_all, run_folder, train
+from attractor.report import build
+from attractor.runs.folder import damage, repeat
 from attractor.runs.read import load_runs
+from attractor.runs.repeatable import repeatable
 from experiments.helpers import TINY, called, numbers, tiny, tiny_optimiser, tiny_stream
 
 SHORT = ("train.steps=4", "train.eval_every=2")
@@ -132,8 +136,10 @@ def test_doing_again_what_was_stopped_goes_on(tmp_path: Path) -> None:
     run_all(configs, tmp_path, jobs=1, force=True)
     assert first.stat().st_mtime_ns != before
     again = first.stat().st_mtime_ns
-    (run_folder(tmp_path, configs[1]) / "again").touch()  # as if it had been stopped before it
-    (run_folder(tmp_path, configs[1]) / "done.json").unlink()
+    folders = [run_folder(tmp_path, config) for config in configs]
+    repeat(folders)  # as if it had been stopped between the two
+    (folders[0] / "again").unlink()
+    (folders[1] / "done.json").unlink()
     run_all(configs, tmp_path, jobs=1, force=True)
     assert first.stat().st_mtime_ns == again
     assert not (run_folder(tmp_path, configs[1]) / "again").exists()
@@ -156,3 +162,48 @@ def test_the_command_verifies_and_repeats(folder: Path, tmp_path: Path) -> None:
     wrong = called("run", folder / "config.toml", "--only", "LSTM")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "known variant of this run (GRU), but got 'LSTM'" in wrong.stderr
+
+
+def test_a_run_of_a_quick_experiment_cannot_be_repeated_as_a_full_one(tmp_path: Path) -> None:
+    train(tiny(), tmp_path)
+    path = run_folder(tmp_path, tiny()) / "config.toml"
+    with pytest.raises(InputError, match=r"the budget of the file \(quick\) or a smaller one"):
+        read_run(path, ["budget=full"])
+
+
+def test_a_page_that_is_mailed_repeats_its_runs(tmp_path: Path) -> None:
+    train(tiny(), tmp_path)
+    page = build(load_runs([tmp_path]))
+    (text,) = re.findall(r"<pre[^>]*>(# `attractor run FILE.toml`.*?)</pre>", page, re.DOTALL)
+    file = tmp_path / "mailed.toml"
+    file.write_text(html.unescape(text))
+    again = read_run(file)
+    assert again is not None
+    assert again.id == tiny().id
+    assert again == tiny()
+
+
+def test_a_missing_log_is_said_in_a_sentence(tmp_path: Path) -> None:
+    train(tiny(), tmp_path)
+    folder = run_folder(tmp_path, tiny())
+    (folder / "metrics.jsonl").unlink()
+    with pytest.raises(InputError, match="the log of a finished run at .* No such file"):
+        verify(folder)
+
+
+def test_deep_nonsense_in_the_end_of_a_run_is_damage(tmp_path: Path) -> None:
+    train(tiny(), tmp_path)
+    folder = run_folder(tmp_path, tiny())
+    (folder / "done.json").write_text("[" * 100_000)
+    assert damage(folder) == "done.json cannot be read"
+
+
+def test_verify_shows_no_escapes(tmp_path: Path) -> None:
+    train(tiny(), tmp_path)
+    folder = run_folder(tmp_path, tiny())
+    log = folder / "metrics.jsonl"
+    log.write_bytes(b"\x1b[31mRED" + log.read_bytes())
+    done = called("verify", folder)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout + done.stderr
+    assert r"\x1b[31mRED" in done.stdout

@@ -11,10 +11,12 @@ import tomli_w
 from attractor.errors import InputError
 from attractor.estimates import estimate
 from attractor.experiments.config import read_toml
+from attractor.experiments.train import run_folder, train
 from attractor.measures import Measure
 from attractor.report import build
 from attractor.results import curve, load_runs, read_runs, summary, variants
 from attractor.results.measures import main_metric, measure
+from experiments.helpers import tiny
 
 Row = dict[str, Any]
 
@@ -40,7 +42,7 @@ def save(
         (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for name, found in (("done", done), ("failed", failed)):
         if found is not None:
-            (folder / f"{name}.json").write_text(json.dumps(found))
+            (folder / f"{name}.json").write_text(json.dumps({"steps": 40, **found}))
     return folder
 
 
@@ -296,9 +298,35 @@ def test_a_number_that_no_mean_can_hold_is_none(tmp_path: Path) -> None:
 def test_runs_of_version_1_stay_readable_though_they_are_refused_as_configurations(
     tmp_path: Path,
 ) -> None:
-    old: dict[str, Any] = {"version": 1, "kind": "sequence", "train": {"lr": 0.1, "optimiser": "adam"}}
+    old: dict[str, Any] = {
+        "version": 1,
+        "kind": "sequence",
+        "train": {"lr": 0.1, "optimiser": "adam"},
+    }
     folder = save(tmp_path, done=ended(0.9), **old)
     assert [row.label for row in summary(load_runs([tmp_path]))] == ["LSTM"]
     assert "LSTM" in build(load_runs([tmp_path]))
     with pytest.raises(InputError, match="to be of version 2, but it is of version 1, in which"):
         read_toml(folder / "config.toml")
+
+
+def test_numbers_that_were_changed_by_hand_are_not_shown(tmp_path: Path) -> None:
+    train(tiny(), tmp_path)
+    folder = run_folder(tmp_path, tiny())
+    end = json.loads((folder / "done.json").read_text())
+    end["test"]["accuracy"] = 0.999
+    (folder / "done.json").write_text(json.dumps(end))
+    with pytest.raises(InputError, match="done.json is not what the run wrote"):
+        load_runs([folder])
+    del end["sha256"]
+    (folder / "done.json").write_text(json.dumps(end))
+    with pytest.raises(InputError, match="done.json has lost its checksum"):
+        load_runs([folder])
+
+
+def test_a_changed_digit_of_a_log_is_not_shown(tmp_path: Path) -> None:
+    train(tiny(), tmp_path)
+    log = run_folder(tmp_path, tiny()) / "metrics.jsonl"
+    log.write_text(log.read_text().replace("1", "7", 1))
+    with pytest.raises(InputError, match="metrics.jsonl is not what the run wrote"):
+        load_runs([tmp_path])

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 import time
 from collections.abc import Callable
 from functools import partial
@@ -245,6 +246,17 @@ def test_a_run_that_starts_anew_has_one_environment(tmp_path: Path) -> None:
     (folder / "checkpoint.safetensors").unlink()
     go(folder)
     assert "resumed" not in read(folder)
+
+
+def test_what_another_call_left_marked_stops_no_run_from_being_done_again(
+    tmp_path: Path, whole: Path
+) -> None:
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        shutil.copytree(whole, folder)
+    repeat(folders[:1])  # for one run alone, and stopped before it began
+    repeat(folders)
+    assert all(is_open(folder) for folder in folders)
 
 
 def test_doing_it_again_goes_on_where_it_was_stopped(tmp_path: Path, whole: Path) -> None:

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 
 import torch
+from torch import Tensor
+from torch.utils.data import TensorDataset
 
 from attractor.runs.data import checksum
 from attractor.runs.environment import code, differences, environment, mixed, read, record
@@ -88,3 +90,21 @@ def test_views_of_the_same_memory_are_told_apart() -> None:
 
 def test_what_is_drawn_has_no_data() -> None:
     assert checksum(CopyMemory(lag=5)) == checksum([])
+
+
+def test_arrays_and_data_sets_of_torch_take_part_in_the_checksum() -> None:
+    ones, zeros = torch.ones(3, 2), torch.zeros(3, 2)
+
+    def as_array(t: Tensor) -> object:
+        return {"x": t.numpy()}
+
+    for wrap in (TensorDataset, as_array):
+        assert checksum(wrap(ones)) == checksum(wrap(ones.clone()))
+        assert checksum(wrap(ones)) != checksum(wrap(zeros))
+
+
+def test_a_commit_that_leaves_the_package_alone_is_no_other_version() -> None:
+    one = {"attractor": "1", "source": "a", "commit": "x"}
+    assert mixed([one, {**one, "commit": "y"}]) == ""
+    assert differences(one, {**one, "commit": "y"}) == []
+    assert "source a and b" in mixed([one, {**one, "source": "b", "commit": "y"}])

@@ -78,7 +78,7 @@ def _configs(name: str, changes: list[str], only: list[str], seeds: list[int]) -
         title, experiment = load(name, [*changes, *([f"seeds={seeds}"] if seeds else [])])
         return list(runs_of(title, experiment, only))
     if only and single.label not in only:
-        raise unknown("model of this run", only[0], [single.label])
+        raise unknown("variant of this run", only[0], [single.label])
     return [single.model_copy(update={"seed": seed}) for seed in seeds or [single.seed]]
 
 

@@ -1,12 +1,12 @@
 """``attractor verify``: repeat runs, and compare them bit for bit."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from attractor.cli.run import DATA_HELP
+from attractor.cli.text import visible, warn
 
 
 def verify(
@@ -20,10 +20,10 @@ def verify(
     for folder in runs:
         found = repeated(folder, data=data)
         for one in found.elsewhere:
-            print(f"attractor: {folder.name} ran elsewhere: {one}", file=sys.stderr)
+            warn(f"{folder.name} ran elsewhere: {one}")
         if found.same:
             typer.echo(f"{folder}: the same, bit for bit ({found.lines} lines)")
         else:
-            typer.echo(f"{folder}: different: {found.difference}")
+            typer.echo(visible(f"{folder}: different: {found.difference}"))
         different |= not found.same
     raise typer.Exit(1 if different else 0)

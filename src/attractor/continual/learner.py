@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim import SGD, Optimizer
+from torch.optim import SGD
 
 from attractor.checks import whole
 from attractor.continual.checking import check
@@ -182,13 +182,7 @@ class Learner:
         if not callable(make):
             make = choose(make, model, self.stream[0].samples(torch.tensor([0])).x)
         self.model, self._parameters = model, list(model.parameters())
-        made: object = attach(make, model)
-        if not isinstance(made, Optimizer):
-            raise InputError(
-                "expected a function from parameters to an optimiser, but it gave a "
-                f"{type(made).__name__}. Try partial(torch.optim.SGD, lr=0.01)."
-            )
-        self.optimiser = made
+        self.optimiser = attach(make, model)
 
     def result(self) -> Result:
         """What it was able to do; the rows of tasks that are still to come are NaN."""

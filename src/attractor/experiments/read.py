@@ -15,7 +15,7 @@ def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
     changes = list(changes)
     new, over = changed(content, changes), changed({}, changes)
     tables = {name: table for name, table in over.items() if name in TABLES}
-    _check_budget(content.get("budget"), new.get("budget"))
+    check_budget(content.get("budget"), new.get("budget"))
     # the tables stay as the file has them: changes come last, after what a variant says
     own = {name: content.get(name, {}) for name in tables}
     experiment = validated(ExperimentConfig, {**new, **own, "changes": tables}, path.name)
@@ -49,7 +49,7 @@ def _with_bases(path: Path) -> dict[str, Any]:
     return content
 
 
-def _check_budget(own: object, asked: object) -> None:
+def check_budget(own: object, asked: object) -> None:
     """What ``--set`` says of the budget may not promise more than the file does."""
     order = ["quick", "changed", "full"]
     if asked in order[1:] and asked != own and order.index(str(asked)) > _place(own, order):

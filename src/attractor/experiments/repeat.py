@@ -7,16 +7,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import tomli_w
-
 from attractor.errors import InputError
 from attractor.experiments.changes import changed, resized
 from attractor.experiments.config import RunConfig, read_toml, validated
 from attractor.experiments.kinds import kind
+from attractor.experiments.read import check_budget
 from attractor.experiments.train import run_folder, train
 from attractor.runs.environment import differences, read, segments
 from attractor.runs.folder import CONFIG, DONE, METRICS, damage
-from attractor.runs.read import Run
 
 NAMES = {"experiment", "label", "seed"}
 """What the file of one run says, and that of an experiment does not."""
@@ -50,21 +48,10 @@ def read_run(path: Path, changes: Iterable[str] = ()) -> RunConfig | None:
         return None
     changes = list(changes)
     new = changed(content, changes)
+    check_budget(content.get("budget"), new.get("budget"))
     if new.get("budget") == "full" and resized(content, changed({}, changes)):
         new["budget"] = "changed"
     return validated(kind(str(new.get("kind"))).run, new, path.name)
-
-
-def repeatable(run: Run) -> str:
-    """A file with which anyone can repeat a run: its configuration, below what it ran on.
-
-    Args:
-        run: as it was read from its folder.
-    """
-    told = segments(run.environment)[0].items()
-    lines = [f"# {key}: {' '.join(str(value).split())}" for key, value in told]
-    head = "# `attractor run FILE.toml`, with this as the file, repeats a run. It ran with"
-    return "\n".join([head, *lines, "", tomli_w.dumps(run.config)])
 
 
 def verify(folder: Path, *, data: Path | None = None) -> Verdict:
@@ -91,7 +78,13 @@ def compared(folder: Path, again: Path) -> Verdict:
     """Two folders of one run, held against each other."""
     here = read(again)
     elsewhere = [one for there in segments(read(folder)) for one in differences(there, here)]
-    ours, theirs = ((one / METRICS).read_bytes().splitlines() for one in (folder, again))
+    try:
+        ours, theirs = ((one / METRICS).read_bytes().splitlines() for one in (folder, again))
+    except OSError as error:
+        raise InputError(
+            f"expected the log of a finished run at {folder / METRICS}, but got: "
+            f"{error.strerror}. Repeat the run with `attractor run`."
+        ) from error
     return Verdict(
         _first_line(ours, theirs) or _first_number(folder, again) or damage(folder),
         list(dict.fromkeys(elsewhere)),
@@ -121,7 +114,7 @@ def _first_number(folder: Path, again: Path) -> str:
 def _parsed(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
-    except ValueError:
+    except (OSError, ValueError, RecursionError):
         return {}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from attractor.errors import InputError
 from attractor.optimisers.learned import Learned
 from attractor.optimisers.table import Entry, Maker
 from attractor.optimisers.view import count
@@ -34,7 +35,12 @@ def attach(make: Maker, model: nn.Module, params: Iterable[Any] | None = None) -
         ...     model(x).sum().backward()
         ...     optimiser.step()
     """
-    optimiser = make(model.parameters() if params is None else params)
+    optimiser: object = make(model.parameters() if params is None else params)
+    if not isinstance(optimiser, Optimizer):
+        raise InputError(
+            "expected a function from parameters to an optimiser, but it gave a "
+            f"{type(optimiser).__name__}. Try partial(torch.optim.SGD, lr=0.01)."
+        )
     if isinstance(optimiser, Learned) and optimiser.rule.needs_context:
         optimiser.watch(model)
     return optimiser

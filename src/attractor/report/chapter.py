@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import tomli_w
-
 from attractor.report.figures import Figure, learning_curves
 from attractor.report.numbers import MISSING, count, plural
 from attractor.report.tables import (
@@ -19,7 +17,9 @@ from attractor.report.tables import (
     swatches,
 )
 from attractor.results.variants import Variant, settings, variants
+from attractor.runs.environment import mixed
 from attractor.runs.read import Run
+from attractor.runs.repeatable import repeatable
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,7 @@ def chapter(runs: Sequence[Run]) -> Chapter:
         common=common_settings(runs),
         own=own_settings(groups),
         configs=[
-            (v.label, _listed(run.seed for run in v.runs), tomli_w.dumps(v.runs[0].config))
-            for v in groups
+            (v.label, _listed(run.seed for run in v.runs), repeatable(v.runs[0])) for v in groups
         ],
         environment=environment(runs),
         commands=_commands(runs),
@@ -127,6 +126,8 @@ def _warnings(runs: Sequence[Run], groups: Sequence[Variant]) -> list[str]:
             f"{plural(unfinished, 'run')} {verb} not finished: in the curves as far as {they} "
             "came, but not in the numbers of the table."
         )
+    if said := mixed(run.environment for run in runs):
+        warnings.append(f"{said[0].upper()}{said[1:]}.")
     if all(len(variant.runs) == 1 for variant in groups):
         warnings.append("One seed for each variant: differences may be luck, so no intervals.")
     return warnings

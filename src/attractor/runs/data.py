@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -37,6 +38,9 @@ def _tensors(source: Any, seen: set[int]) -> Iterator[Tensor]:
     if isinstance(source, Tensor):
         yield source
         return
+    if isinstance(source, np.ndarray):
+        yield torch.from_numpy(np.array(source)) if source.dtype.kind in "biufc" else torch.empty(0)
+        return
     if id(source) in seen:
         return
     inner: list[Any] = []
@@ -46,7 +50,7 @@ def _tensors(source: Any, seen: set[int]) -> Iterator[Tensor]:
         inner = list(source)
     elif isinstance(source, partial):
         inner = [*source.args, *source.keywords.values()]
-    elif type(source).__module__.partition(".")[0] not in ("builtins", "torch"):
+    elif not type(source).__module__.startswith(("builtins", "torch.nn", "torch.optim")):
         inner = list(getattr(source, "__dict__", {}).values())
         inner += [getattr(source, name, None) for name in getattr(source, "__slots__", ())]
     if inner:

@@ -39,16 +39,17 @@ def environment(threads: int) -> dict[str, Any]:
         "threads": threads,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "cores": os.cpu_count(),
-        "command": shlex.join(["attractor", *sys.argv[1:]]) if "attractor" in sys.argv[0] else "",
+        "command": shlex.join(["attractor", *sys.argv[1:]]) if _is_ours(sys.argv[0]) else "",
     }
 
 
 @cache
 def code() -> dict[str, str]:
-    """The code that runs: a hash of its source and, in a checkout, the commit."""
+    """The code that runs: a hash of the package, weights too, and in a checkout the commit."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
+    files = (path for path in package.rglob("*") if path.is_file())
+    for path in sorted(one for one in files if "__pycache__" not in one.parts):
         digest.update(path.relative_to(package).as_posix().encode())
         digest.update(path.read_bytes())
     found = {"source": digest.hexdigest()[:16]}
@@ -86,7 +87,7 @@ def read(folder: Path) -> dict[str, Any]:
     """What `record` wrote, or nothing."""
     try:
         found = json.loads((folder / ENVIRONMENT).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -112,6 +113,8 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
         ['torch 2.9 and 2.10']
     """
     both = [name for name in DECISIVE if name in one and name in other]
+    if one.get("source") is not None and one.get("source") == other.get("source"):
+        both.remove("commit") if "commit" in both else None  # other files than the package's
     return [f"{name} {one[name]} and {other[name]}" for name in both if one[name] != other[name]]
 
 
@@ -125,11 +128,18 @@ def mixed(environments: Iterable[Mapping[str, Any]]) -> str:
         ''
     """
     each = [one for environment in environments for one in segments(environment)]
-    for name in ("attractor", "commit", "source", "torch"):
+    known = all("source" in one for one in each)  # then a commit of docs alone is no other version
+    for name in ("attractor", "source" if known else "commit", "torch"):
         found = sorted({str(one[name]) for one in each if name in one})
         if len(found) > 1:
             return f"runs of different versions are shown together: {name} {' and '.join(found)}"
     return ""
+
+
+def _is_ours(program: str) -> bool:
+    """Whether a program is ours: the command, or the package run as one."""
+    path = Path(program)
+    return path.stem == "attractor" or path.parent.name in ("attractor", "cli")
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -74,14 +74,24 @@ def is_open(folder: Path) -> bool:
 def repeat(folders: Iterable[Path]) -> None:
     """Mark finished runs, so that they are open again.
 
-    If one still has the mark, an earlier call was stopped: it goes on, and the runs that it has
-    done are left alone.
+    If one still has the mark of a call for the same runs, that call was stopped: it goes on, and
+    the runs that it has done are left alone.
     """
     folders = list(folders)
-    if not any((folder / AGAIN).exists() for folder in folders):
+    names = "\n".join(sorted(folder.name for folder in folders))
+    call = hashlib.sha256(names.encode()).hexdigest()
+    if not any(_marked(folder) == call for folder in folders):
         for folder in folders:
             if (folder / DONE).exists():
-                (folder / AGAIN).touch()
+                write_atomic(folder / AGAIN, call)
+
+
+def _marked(folder: Path) -> str:
+    """Which call asked for a run again, or nothing."""
+    try:
+        return (folder / AGAIN).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def keep(folders: Iterable[Path]) -> None:
@@ -104,13 +114,13 @@ def damage(folder: Path) -> str:
     """
     try:
         found = json.loads((folder / DONE).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return f"{DONE} cannot be read"
     if not isinstance(found, dict) or "steps" not in found:
         return f"{DONE} does not tell how a run ended"
     seal = found.pop("sha256", None)
     if seal is None:
-        return ""
+        return f"{DONE} has lost its checksum" if "log" in found else ""
     if seal != _seal(found):
         return f"{DONE} is not what the run wrote"
     try:

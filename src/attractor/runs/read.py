@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from attractor.errors import InputError, shortened
+from attractor.runs.folder import damage
 from attractor.toml import parsed
 
 Status = Literal["done", "failed", "unfinished"]
@@ -159,6 +160,11 @@ def _load(folder: Path) -> Run:
     # A run that failed and was then repeated to its end is done, so this comes first.
     outcome = _parsed(folder / "done.json", json.loads, "JSON")
     if outcome is not None:
+        if why := damage(folder):
+            raise InputError(
+                f"expected {folder} as its run wrote it, but {why}. Repeat it with "
+                "`attractor run`, or leave it out."
+            )
         return Run(folder, config, rows, environment, outcome, "done")
     outcome = _parsed(folder / "failed.json", json.loads, "JSON")
     status: Status = "unfinished" if outcome is None else "failed"

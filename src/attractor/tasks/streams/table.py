@@ -4,6 +4,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from attractor.checks import whole
+from attractor.errors import InputError, shortened
 from attractor.tasks.streams.classes import in_groups
 from attractor.tasks.streams.images import (
     image_sets,
@@ -47,7 +49,7 @@ def task_count(name: str, options: Mapping[str, Any]) -> int | None:
     given = {key: options.get(key, known[key].default) for key in known}
     match name:
         case "permuted_images" | "permuted_sequences":
-            return int(given["tasks"])
+            return whole("tasks", given["tasks"], 1)
         case "split_images":
             return len(in_groups(range(10), given["size"]))
         case "incremental_images":
@@ -55,4 +57,9 @@ def task_count(name: str, options: Mapping[str, Any]) -> int | None:
         case "split_series":
             return None
     (listed,) = known.keys() & {"datasets", "degrees", "domains"}
+    if not isinstance(given[listed], list | tuple):
+        raise InputError(
+            f"expected stream.{listed} to be a list, but got {shortened(given[listed])}. "
+            f"Try stream.{listed}={list(known[listed].default)}."
+        )
     return len(given[listed])
