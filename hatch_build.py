@@ -22,7 +22,7 @@ PACKAGE = Path("src/attractor/cells/kernels")
 LIBRARY = PACKAGE / "libattractor.so"
 COMMON = ("library", "memory", "threads")
 FLAGS = (
-    "-std=gnu++17 -O3 -fPIC -fvisibility=hidden -pthread "
+    "-std=gnu++17 -O2 -fPIC -fvisibility=hidden -pthread "
     "-fno-math-errno -fno-trapping-math -ffp-contract=fast"
 ).split()
 PATHS: dict[str, dict[str, list[str]]] = {
@@ -35,27 +35,33 @@ PATHS: dict[str, dict[str, list[str]]] = {
 }
 
 
-def compile_library(root: Path, compiler: str, extra: tuple[str, ...] = ()) -> Path:
-    """Compile each file, the cells once per instruction set, and link them."""
+def compile_library(root: Path, compiler: str, only: tuple[str, ...] = ()) -> Path:
+    """Compile each file, the cells once per instruction set (or `only` for some), and link them."""
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(
         platform.machine().lower(), platform.machine()
     )
     source, target = root / PACKAGE / "native", root / LIBRARY
     with tempfile.TemporaryDirectory() as folder:
-        work = [(name, source / f"{name}.cpp", []) for name in COMMON] + [
-            (name, source / "path.cpp", [f"-DATTRACTOR_PATH={name}", *flags])
+        paths = {
+            name: flags
             for name, flags in PATHS.get(machine, {"plain": []}).items()
+            if not only or name in (*only, "plain")
+        }
+        known = [f"-DATTRACTOR_{name.upper()}" for name in paths]
+        work = [(name, source / f"{name}.cpp", known) for name in COMMON] + [
+            (name, source / "path.cpp", [f"-DATTRACTOR_PATH={name}", *flags])
+            for name, flags in paths.items()
         ]
 
         def compile_one(name: str, file: Path, flags: list[str]) -> str:
             made = f"{folder}/{name}.o"
-            run([compiler, *FLAGS, *flags, *extra, "-c", str(file), "-o", made])
+            run([compiler, *FLAGS, *flags, "-c", str(file), "-o", made])
             return made
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             objects = list(pool.map(lambda one: compile_one(*one), reversed(work)))
         made = f"{folder}/{target.name}"
-        run([compiler, "-shared", "-pthread", *extra, "-s", *objects, "-o", made])
+        run([compiler, "-shared", "-pthread", "-s", *objects, "-o", made])
         shutil.copy(made, target.with_suffix(".part"))
         target.with_suffix(".part").replace(target)
     return target

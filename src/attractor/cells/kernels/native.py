@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -35,6 +35,7 @@ class Call(ctypes.Structure):
         ("x", ctypes.c_void_p),
         ("weight", _Weights),
         ("state", _States),
+        ("constants", ctypes.c_void_p),
         ("tape", ctypes.c_void_p),
         ("output", ctypes.c_void_p),
         ("last", _States),
@@ -71,9 +72,8 @@ def _load() -> ctypes.CDLL | None:
     library.attractor_choose.argtypes = (ctypes.c_char_p,)
     library.attractor_choose.restype = ctypes.c_char_p
     library.attractor_call_size.restype = ctypes.c_int64
-    library.attractor_tape_width.argtypes = (ctypes.c_char_p, ctypes.POINTER(Call))
-    library.attractor_tape_width.restype = ctypes.c_int64
     library.attractor_run.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(Call))
+    library.attractor_run.restype = ctypes.c_int64
     library.attractor_take.argtypes = (ctypes.c_size_t,)
     library.attractor_take.restype = ctypes.c_void_p
     library.attractor_give.argtypes = (ctypes.c_void_p,)
@@ -83,9 +83,7 @@ def _load() -> ctypes.CDLL | None:
     return library
 
 
-@cache
-def status() -> Status:
-    """What the library found, and what ``ATTRACTOR_KERNELS`` says: off, or the name of a path."""
+def _find() -> Status:
     asked = os.environ.get("ATTRACTOR_KERNELS", "").lower()
     if asked == "off":
         return Status(None, "ATTRACTOR_KERNELS=off")
@@ -100,32 +98,37 @@ def status() -> Status:
     return Status(chosen.decode(), "")
 
 
+STATUS = _find()
+"""What was found, in the light of what ``ATTRACTOR_KERNELS`` says: off, or the name of a path."""
+
+
 def library() -> ctypes.CDLL:
-    """The library, once `status` has found a path."""
+    """The library, where `STATUS` has a path."""
     loaded = _load()
     assert loaded is not None
     return loaded
 
 
 def pointers(
-    array: type[ctypes.Array[ctypes.c_void_p]], tensors: Sequence[Tensor | None]
+    what: Literal["weights", "states"], tensors: Sequence[Tensor | None]
 ) -> ctypes.Array[ctypes.c_void_p]:
     """The addresses of tensors, null for those that are not there."""
+    array = _Weights if what == "weights" else _States
     return array(*[None if t is None else t.data_ptr() for t in tensors])
 
 
-def run(kernel: str, call: Call, *, back: bool = False) -> None:
-    """Run a kernel there or back. Other Python threads go on meanwhile."""
-    if library().attractor_run(kernel.encode(), back, ctypes.byref(call)):
+def run(kernel: str, call: Call, way: Literal["nowhere", "there", "back"]) -> int:
+    """Run a kernel, while other Python threads go on; returns the numbers per row of its tape."""
+    width = int(
+        library().attractor_run(kernel.encode(), _WAYS.index(way), ctypes.byref(call))
+    )
+    assert width != -1, kernel
+    if width == -2:
         raise MemoryError(f"no memory left for the kernel of {kernel}")
-
-
-def tape_width(kernel: str, call: Call) -> int:
-    """Numbers that are kept per row for the way back."""
-    width = int(library().attractor_tape_width(kernel.encode(), ctypes.byref(call)))
-    assert width >= 0, kernel
     return width
 
+
+_WAYS = ("nowhere", "there", "back")
 
 KEPT = 1 << 20
 """Bytes from which on memory is worth keeping for the next call."""

@@ -11,8 +11,9 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell, autocasts, check_input, map_state, positive
+from attractor.cells.kernels.fused import fused
 from attractor.cells.layer.checkpoint import from_torch, saved_by_torch
-from attractor.cells.layer.unroll import Unrolled, exporting, unroll, unroll_ragged
+from attractor.cells.layer.unroll import Unrolled, exporting, unroll_cell
 from attractor.cells.table import CELLS
 from attractor.errors import InputError, unknown
 from attractor.tables import lookup
@@ -271,12 +272,9 @@ def _run_one(
     """One cell in one direction."""
     if backwards:
         x = _flip(x, lengths)
-    if lengths is None:
-        done = unroll(cell, cell.prepare(x), state, return_states=return_states)
-    else:
-        sizes = (lengths[None] > torch.arange(x.shape[0])[:, None]).sum(1).tolist()
-        prepared = cell.prepare_ragged(x, lengths)
-        done = unroll_ragged(cell, prepared, state, sizes, return_states=return_states)
+    done = fused(cell, x, state, lengths, return_states)
+    if done is None:
+        done = unroll_cell(cell, x, state, lengths, return_states)
     if backwards:
         output, state, states = done
         done = Unrolled(

@@ -18,6 +18,7 @@ struct Call {
   const void* x;               // (rows, inputs)
   const void* weight[kWeights];
   const void* state[kStates];  // (batch, ...)
+  const void* constants;       // one number per sequence, or null
   void* tape;                  // (rows, tape width) for the way back, or null
   void* output;                // (rows, ...)
   void* last[kStates];         // the state after the last step of each sequence, (batch, ...)
@@ -31,12 +32,12 @@ struct Call {
   void* d_state[kStates];
 };
 
-// One cell in one instruction set.
+enum class Way : int { nowhere, there, back };
+
+// One cell in one instruction set. It returns the width of its tape, also without going anywhere.
 struct Kernel {
   const char* name;
-  int64_t (*tape_width)(const Call&);
-  void (*forward)(const Call&);
-  void (*backward)(const Call&);
+  int64_t (*run)(const Call&, Way);
 };
 
 struct Path {

@@ -56,7 +56,7 @@ struct Row {
 template <class S>
 struct At {
   Row<S> now, was, grad, carry, x, d_x;
-  int64_t unit;
+  int64_t unit, sequence;
   Vector<S> operator()(const Weights<S>& w) const { return load(w.value + unit); }
 };
 
@@ -65,6 +65,7 @@ template <class S>
 struct Step {
   int64_t rows, width, grad_width, carry_width, x_width;
   S *now, *was, *grad, *carry, *x, *d_x;
+  int64_t first;  // sequence
 
   // Call f for each vector of `units`, in each row.
   template <class F>
@@ -84,7 +85,8 @@ struct Step {
             {carry ? carry + r * carry_width + j : nullptr},
             {x + r * x_width + j},
             {d_x ? d_x + r * x_width + j : nullptr},
-            j};
+            j,
+            first + r};
   }
 
   void set(const Link<S>* l) const { ahead<false>(*l); }
@@ -129,6 +131,12 @@ struct Cell {
   bool reads_x = false;  // beyond its matrix
 
   explicit Cell(const Call& c) : call(c), inputs(c.size[0]), units(c.size[1]) {}
+  Cell(const Cell&) = delete;
+
+  // One step there: from `was`, and what the input has made of `now`, to all of `now`. One step
+  // back: from `carry` to `grad` and the `carry` of the step before.
+  virtual void forward(const Step<S>& s) const = 0;
+  virtual void backward(const Step<S>& s) const = 0;
 
   Block block(int64_t size) {
     Block made{width, size};
@@ -167,12 +175,12 @@ struct Cell {
   }
 
   // A vector that may be left out of the call; `active` says whether it is there.
-  void vector(Weights<S>& v, int weight, int64_t size) {
+  void vector(Weights<S>& v, int weight, int64_t size, bool learned = true) {
     v.weight = weight;
     v.size = size;
     if (!call.weight[weight]) return;
-    v.gradient = gradient(size);
     vectors[vector_count++] = &v;
+    if (learned) v.gradient = gradient(size);
   }
   bool active(const Weights<S>& v) const { return call.weight[v.weight] != nullptr; }
 };

@@ -9,10 +9,10 @@ namespace attractor::ATTRACTOR_PATH {
 constexpr int64_t kProjected = 96;  // rows of input that are projected at a time, at least
 constexpr int64_t kSummed = 256;    // rows whose part of the weights' gradients is summed at a time
 
-template <class S, template <class> class Kind>
+template <class S>
 class Run {
  public:
-  Run(const Call& call, bool back) : call_(call), cell_(call), back_(back) {
+  Run(const Call& call, Cell<S>& cell, bool back) : call_(call), cell_(cell), back_(back) {
     offsets_ = space_.array<int64_t>(call.steps + 1);
     offsets_[0] = 0;
     for (int64_t t = 0; t < call.steps; t++) offsets_[t + 1] = offsets_[t] + running(t);
@@ -26,18 +26,16 @@ class Run {
                                 initial_ + cell_.states[i].offset, cell_.width);
   }
 
-  static int64_t tape_width(const Call& call) { return Kind<S>(call).width; }
-
-  static void forward(const Call& call) {
-    Run run(call, false);
+  static void forward(const Call& call, Cell<S>& cell) {
+    Run run(call, cell, false);
     run.set_chunk(kProjected);
     int64_t kept = call.tape ? 0 : (run.chunk_ + 1) * call.batch;
     run.ring_ = run.space_.template array<S>(kept * run.cell_.width);
     run.start(&Run::forward_rows);
   }
 
-  static void backward(const Call& call) {
-    Run run(call, true);
+  static void backward(const Call& call, Cell<S>& cell) {
+    Run run(call, cell, true);
     run.set_chunk(kSummed);
     run.prepare_gradients();
     run.start(&Run::backward_rows);
@@ -149,7 +147,8 @@ class Run {
             back_ ? grad_ + at * cell_.grad_width : nullptr,
             back_ ? carry_ + s.first * (cell_.width - inner) - inner : nullptr,
             x_ + at * x_width_,
-            back_ ? d_x_ + at * x_width_ : nullptr};
+            back_ ? d_x_ + at * x_width_ : nullptr,
+            s.first};
   }
 
   // ---- weights ----
@@ -415,6 +414,7 @@ class Run {
     const Weights<S>& v = *cell_.vectors[i];
     constexpr int W = kWidth<S>;
     int64_t parts = padded<S>(v.size) / W, rows = in_chunk_end(stop);
+    if (!v.gradient.size) return;
     for (int64_t p = parts * index / count; p < parts * (index + 1) / count; p++) {
       Vector<S> total = load(vector_sums_[i] + p * W);
       for (int64_t r = 0; r < rows; r++)
@@ -446,7 +446,7 @@ class Run {
 
   const Call& call_;
   Workspace space_;
-  Kind<S> cell_;
+  Cell<S>& cell_;
   const bool back_;
   bool projected_ = false;
   Part part_ = nullptr;

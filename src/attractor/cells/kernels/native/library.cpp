@@ -8,15 +8,19 @@
 
 namespace attractor {
 
-// The paths in this library, best first.
+// The paths in this library, best first: those that it was compiled with.
 #define ATTRACTOR_DECLARE(name) \
   namespace name {              \
   extern const Path path;       \
   }
-#if defined(__x86_64__)
+
+#ifdef ATTRACTOR_AVX512
 ATTRACTOR_DECLARE(avx512)
+#endif
+#ifdef ATTRACTOR_AVX2
 ATTRACTOR_DECLARE(avx2)
-#elif defined(__aarch64__)
+#endif
+#ifdef ATTRACTOR_NEON
 ATTRACTOR_DECLARE(neon)
 #endif
 ATTRACTOR_DECLARE(plain)
@@ -24,9 +28,13 @@ ATTRACTOR_DECLARE(plain)
 namespace {
 
 const Path* const kPaths[] = {
-#if defined(__x86_64__)
-    &avx512::path, &avx2::path,
-#elif defined(__aarch64__)
+#ifdef ATTRACTOR_AVX512
+    &avx512::path,
+#endif
+#ifdef ATTRACTOR_AVX2
+    &avx2::path,
+#endif
+#ifdef ATTRACTOR_NEON
     &neon::path,
 #endif
     &plain::path};
@@ -68,21 +76,16 @@ const char* attractor_choose(const char* name) {
 // To be checked against what the caller takes a call to be.
 int64_t attractor_call_size() { return sizeof(Call); }
 
-// What a record is wide, in numbers; -1 if there is no such kernel.
-int64_t attractor_tape_width(const char* kernel, const Call* call) {
+// Run a kernel: 1 is there, 2 is back, 0 only asks for the width of the tape, in numbers, which is
+// returned. -1 means that there is no such kernel, -2 that memory has run out.
+int64_t attractor_run(const char* kernel, int way, const Call* call) {
   const Kernel* found = find(kernel);
-  return found ? found->tape_width(*call) : -1;
-}
-
-// 0 if all went well, 1 if memory has run out.
-int attractor_run(const char* kernel, int back, const Call* call) {
-  const Kernel* found = find(kernel);
+  if (!found) return -1;
   try {
-    (back ? found->backward : found->forward)(*call);
+    return found->run(*call, Way(way));
   } catch (const std::bad_alloc&) {
-    return 1;
+    return -2;
   }
-  return 0;
 }
 
 // Memory that is kept from call to call; null if there is none left.

@@ -69,7 +69,7 @@ inline void one_row(const S* a, const S* packed, int64_t K, int64_t N, S* c) {
 
 // C (rows of N, whole vectors) = or += A (rows of K) times the packed matrix.
 template <bool Add, class S>
-inline void multiply(const S* a, int64_t row, int64_t rows, const S* packed, int64_t K, int64_t N,
+[[gnu::noinline]] void multiply(const S* a, int64_t row, int64_t rows, const S* packed, int64_t K, int64_t N,
                      S* c, int64_t stride) {
   constexpr int W = kWidth<S>;
   if (rows == 1) return one_row<Add>(a, packed, K, N, c);
@@ -101,7 +101,7 @@ struct Place {
 // D (rows of N) += L^T R for many rows at once: what a product gives its weights. The rows of R are
 // already in panels; those of L are picked as they come. Columns first to last of L are done.
 template <class S>
-inline void outer(const S* left, int64_t row, int64_t first, int64_t last, const S* panels,
+[[gnu::noinline]] void outer(const S* left, int64_t row, int64_t first, int64_t last, const S* panels,
                   int64_t rows, int64_t N, S* d, S* scratch) {
   constexpr int W = kWidth<S>;
   for (int64_t m = first; m < last; m += kRows) {

@@ -1,5 +1,7 @@
 // All cells, for the instruction set that this file is compiled for.
+#include "cells/gru.hpp"
 #include "cells/lstm.hpp"
+#include "cells/simple.hpp"
 #include "driver.hpp"
 
 #define ATTRACTOR_TEXT_(x) #x
@@ -8,21 +10,23 @@
 namespace attractor::ATTRACTOR_PATH {
 namespace {
 
+// Whether to go there or back, or nowhere; what a record is wide.
+template <class S, template <class> class Kind>
+int64_t run(const Call& call, Way way) {
+  Kind<S> cell(call);
+  if (way == Way::there) Run<S>::forward(call, cell);
+  if (way == Way::back) Run<S>::backward(call, cell);
+  return cell.width;
+}
+
 template <template <class> class Kind>
 constexpr Kernel kernel() {
-  return {Kind<float>::name,
-          [](const Call& c) {
-            return c.bytes == 4 ? Run<float, Kind>::tape_width(c) : Run<double, Kind>::tape_width(c);
-          },
-          [](const Call& c) {
-            c.bytes == 4 ? Run<float, Kind>::forward(c) : Run<double, Kind>::forward(c);
-          },
-          [](const Call& c) {
-            c.bytes == 4 ? Run<float, Kind>::backward(c) : Run<double, Kind>::backward(c);
+  return {Kind<float>::name, [](const Call& call, Way way) {
+            return call.bytes == 4 ? run<float, Kind>(call, way) : run<double, Kind>(call, way);
           }};
 }
 
-const Kernel kernels[] = {kernel<Lstm>()};
+const Kernel kernels[] = {kernel<Gru>(), kernel<GruAfter>(), kernel<Janet>(), kernel<Lstm>(), kernel<Rnn>()};
 
 }  // namespace
 

@@ -121,6 +121,16 @@ inline V sin_of(V x) {
   return x * series;
 }
 
+// ReLU, and d where v is positive; as torch does it with a NaN.
+template <class V>
+inline V positive(V v) {
+  return v < 0 ? V{} : v;
+}
+template <class V>
+inline V where_positive(V v, V d) {
+  return v <= 0 ? V{} : d;
+}
+
 // The names without the type, for cells.
 inline Vector<float> sigmoid(Vector<float> x) { return sigmoid_of<float>(x); }
 inline Vector<double> sigmoid(Vector<double> x) { return sigmoid_of<double>(x); }
