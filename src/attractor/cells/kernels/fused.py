@@ -38,7 +38,8 @@ def fused(
     leaves, spec = pytree.tree_flatten(state)
     packed = None if lengths is None else pack_padded_sequence(x, lengths)
     rows = Rows(x.shape[0], x.shape[1], _running(packed))
-    plan = planner(cell.ready(), x.flatten(0, 1) if packed is None else packed.data, lengths)
+    flat = x.flatten(0, 1) if packed is None else packed.data
+    plan = planner(cell.ready(), flat, rows, lengths)
     if plan is None or not _uniform(plan, x, leaves):
         return None
     job = Job(cell, lengths, return_states, spec)

@@ -1,37 +1,78 @@
-"""Which cells have a kernel, and how each hands over its weights: the only registration."""
+"""Which cells have a kernel, and how each hands over its weights: the only registration.
 
+A plan is what the cell does, so a planner must read every parameter and option of its cell. It
+returns ``None`` for an option that the kernel does not have.
+"""
+
+import math
 from collections.abc import Callable
 from typing import Any
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from attractor.cells.base import Cell
+from attractor.cells.connected import DiagonalConnection, ResidualCell
+from attractor.cells.decaynet import DecayNetCell
+from attractor.cells.eurnn import EURNNCell
+from attractor.cells.fastgrnn import FastGRNNCell
+from attractor.cells.goru import GORUCell
 from attractor.cells.gru import GRUCell
+from attractor.cells.ihc import HighwayCell, IHCGRUCell, IHCLSTMCell
+from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell, IRCSRUCell, IRCTLSTMCell
 from attractor.cells.janet import JANETCell
-from attractor.cells.kernels.plan import Form, Plan
+from attractor.cells.kernels.plan import Form, Plan, Rows
 from attractor.cells.lstm import LSTMCell
+from attractor.cells.nru import NRUCell
 from attractor.cells.rnn import RNNCell
+from attractor.cells.sru import SRUCell
+from attractor.cells.stat_ru import StatRUCell
+from attractor.cells.tlstm import TLSTMCell
 
-Planner = Callable[[Any, Tensor, Tensor | None], Plan | None]
+Planner = Callable[[Any, Tensor, Rows, Tensor | None], Plan | None]
 """From a cell, its input as rows, and the lengths of its sequences, to a plan if it has one."""
 
 
-def lstm(cell: LSTMCell, x: Tensor, lengths: Tensor | None) -> Plan:
-    n, peepholes = cell.hidden_size, cell.peephole
-    seen = (None, None, None) if peepholes is None else peepholes.unbind(0)
-    form = Form("lstm", cell.output_size, (cell.output_size, n), (n, cell.output_size))
-    return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh, cell.weight_hr, *seen))
-
-
-def rnn(cell: RNNCell, x: Tensor, lengths: Tensor | None) -> Plan | None:
-    if cell.norm is not None:
-        return None
+def decaynet(cell: DecayNetCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
     n = cell.hidden_size
-    form = Form("rnn", n, (n,), (n,), (float(cell.nonlinearity == "relu"),))
-    return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh))
+    if cell.length is not None or lengths is None:
+        rate = x.new_full((rows.batch,), math.pi / 12 / (cell.length or rows.steps))
+    else:
+        rate = (math.pi / 12 / lengths.to(torch.float64)).to(x.dtype)
+    form = Form("decaynet", n, (n, n, n), (n,))
+    return Plan(form, x, (cell.weight_ih, cell.shift(), cell.weight_hh), rate)
 
 
-def gru(cell: GRUCell, x: Tensor, lengths: Tensor | None) -> Plan:
+def eurnn(cell: EURNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    n, turns = cell.hidden_size, cell.dense
+    if turns is None:
+        return None
+    if cell.real:
+        form = Form("eurnn_real", n, (n,), (n,))
+        return Plan(form, x, (cell.weight_ih, None, turns, cell.bias + 0.01))
+    form = Form("eurnn", n, (n, n), (n,))
+    return Plan(form, x, (cell.weight_ih, None, turns[:, :n], turns[:, n:], cell.bias))
+
+
+def fastgrnn(cell: FastGRNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, shift = cell.hidden_size, cell.shift()
+    constants = [torch.sigmoid(raw).expand(n) for raw in (cell.beta_raw, cell.kappa_raw)]
+    later = cell.bias.chunk(2) if cell.bias is not None and cell.shared else (None, None)
+    form = Form("fastgrnn", n, (n,), (n,), (float(cell.shared),))
+    return Plan(form, x, (cell.weight_ih, shift, cell.weight_hh, *constants, *later))
+
+
+def goru(cell: GORUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    n, turns = cell.hidden_size, cell.dense
+    if turns is None:
+        return None
+    shift = cell.modrelu_bias + 0.001
+    form = Form("goru", n, (n,), (n,))
+    return Plan(form, x, (cell.weight_ih, cell.shift(), cell.weight_hh, turns[2 * n :], shift))
+
+
+def gru(cell: GRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
     n = cell.hidden_size
     kernel = "gru" if cell.reset == "before" else "gru_after"
     gates, candidate = cell.weight_hh[: 2 * n], cell.weight_hh[2 * n :]
@@ -39,15 +80,123 @@ def gru(cell: GRUCell, x: Tensor, lengths: Tensor | None) -> Plan:
     return Plan(form, x, (cell.weight_ih, cell.bias, gates, candidate, cell.bias_hh))
 
 
-def janet(cell: JANETCell, x: Tensor, lengths: Tensor | None) -> Plan:
+def highway(cell: HighwayCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, connection = cell.hidden_size, cell.connection
+    read, shift = cell.weight_candidate, None
+    if cell.gate_reads_input:
+        read = torch.cat([connection.weight_gate, read])
+        shift = F.pad(connection.bias_gate, (0, n))
+    kernel = "ihc_lstm" if cell.design.cell_state else "ihc_gru"
+    states = (n, n) if cell.design.cell_state else (n,)
+    form = Form(kernel, n, states, (n,), (float(cell.gate_reads_input),))
+    fed_back = connection.weight.chunk(2)
+    return Plan(form, x, (read, shift, *fed_back, cell.weight_gates, cell.bias_forget))
+
+
+def janet(cell: JANETCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
     n = cell.hidden_size
     form = Form("janet", n, (n,), (n,))
     return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh, cell.beta.expand(n)))
 
 
+def lstm(cell: LSTMCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, peepholes = cell.hidden_size, cell.peephole
+    seen = (None, None, None) if peepholes is None else peepholes.unbind(0)
+    form = Form("lstm", cell.output_size, (cell.output_size, n), (n, cell.output_size))
+    return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh, cell.weight_hr, *seen))
+
+
+def nru(cell: NRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    n, m, heads, side = cell.hidden_size, cell.memory_size, cell.heads, cell.side
+    # the kernel has heads whose blocks are whole rows of the outer product
+    if cell.relu_heads or side % heads or side // heads > 1024:
+        return None
+    numbers = (1 / heads if cell.average_heads else 1.0, float(cell.memory == "multiplicative"))
+    silent = cell.weight_mh.shape[0] - cell.weight_ih.shape[0]  # heads that read no input
+    read = F.pad(cell.weight_ih, (0, 0, 0, silent)) if silent else cell.weight_ih
+    form = Form("nru", n, (n, m), (n, m, heads, side), numbers)
+    return Plan(form, x, (read, cell.bias, cell.weight_hh, cell.weight_mh, cell.weight_heads))
+
+
+RESIDUAL = {
+    IRCFastGRNNCell: "irc_fastgrnn",
+    IRCGRUCell: "irc_gru",
+    IRCLSTMCell: "irc_lstm",
+    IRCSRUCell: "irc_sru",
+    IRCTLSTMCell: "irc_tlstm",
+}
+
+
+def residual(cell: ResidualCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, gates, connection = cell.hidden_size, cell.weight_gates, cell.connection
+    alpha, narrow = torch.sigmoid(connection.alpha_raw), None
+    if isinstance(connection, DiagonalConnection):
+        fed_back = gates * (alpha * torch.tanh(connection.omega_raw))
+    else:
+        corrected = alpha[:, None] * connection.weight
+        (outer, inner), merged = gates.shape, gates.shape[0] * n
+        if inner * (outer + n) < merged:
+            fed_back, narrow = gates, corrected
+        else:
+            fed_back = gates @ corrected
+    candidate, shift = cell.weight_candidate, cell.shift()
+    if isinstance(cell, IRCFastGRNNCell):
+        candidate = torch.sigmoid(cell.beta_raw).view(-1, 1) * candidate
+    shift = None if shift is None else F.pad(shift, (0, n))
+    states = (n, n) if cell.design.cell_state else (n,)
+    form = Form(RESIDUAL[type(cell)], n, states, (n,))
+    return Plan(form, cell.carried(x), (torch.cat([gates, candidate]), shift, fed_back, narrow))
+
+
+def rnn(cell: RNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    if cell.norm is not None:
+        return None
+    n = cell.hidden_size
+    form = Form("rnn", n, (n,), (n,), (float(cell.nonlinearity == "relu"),))
+    return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh))
+
+
+def sru(cell: SRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, bias = cell.hidden_size, cell.bias
+    shift = None if bias is None else F.pad(bias, (0, cell.weight_ih.shape[0] - 2 * n))
+    form = Form("sru", n, (n,), (n,), (cell.scale,))
+    return Plan(form, x, (cell.weight_ih, shift, *cell.omega.chunk(2)))
+
+
+def stat_ru(cell: StatRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, count = cell.hidden_size, len(cell.alphas)
+    sizes = (n, cell.statistics, cell.recurrent_size, count)
+    form = Form("stat_ru", n, (count * cell.statistics,), sizes)
+    matrices = (cell.weight_r, cell.weight_m, cell.weight_h)
+    shifts = (cell.bias_r, cell.bias_h)
+    return Plan(form, x, (cell.weight_ih, cell.bias, *matrices, *shifts, cell.alpha.flatten()))
+
+
+def tlstm(cell: TLSTMCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n = cell.hidden_size
+    shift = None if cell.bias is None else F.pad(cell.bias, (0, 3 * n))
+    form = Form("tlstm", n, (n, 3 * n), (n,), (float(cell.output_gate == "tanh"),))
+    return Plan(form, x, (torch.cat([cell.weight_ih, cell.weight_previous]), shift))
+
+
 KERNELS: dict[type[Cell[Any, Any]], Planner] = {
+    DecayNetCell: decaynet,
+    EURNNCell: eurnn,
+    FastGRNNCell: fastgrnn,
+    GORUCell: goru,
     GRUCell: gru,
+    IHCGRUCell: highway,
+    IHCLSTMCell: highway,
+    IRCFastGRNNCell: residual,
+    IRCGRUCell: residual,
+    IRCLSTMCell: residual,
+    IRCSRUCell: residual,
+    IRCTLSTMCell: residual,
     JANETCell: janet,
     LSTMCell: lstm,
+    NRUCell: nru,
     RNNCell: rnn,
+    SRUCell: sru,
+    StatRUCell: stat_ru,
+    TLSTMCell: tlstm,
 }

@@ -51,6 +51,9 @@ struct Row {
   Vector<S> operator()(Block b) const { return load(p + b.offset); }
   void put(Block b, Vector<S> v) const { store(p + b.offset, v); }
   void add(Block b, Vector<S> v) const { put(b, (*this)(b) + v); }
+  // In blocks that are parts of others and so not padded: n numbers are left in them.
+  Vector<S> some(Block b, int64_t n) const { return load_some(p + b.offset, n); }
+  void put_some(Block b, Vector<S> v, int64_t n) const { store_some(p + b.offset, v, n); }
 };
 
 template <class S>

@@ -1,7 +1,14 @@
 // All cells, for the instruction set that this file is compiled for.
+#include "cells/connected.hpp"
+#include "cells/decaynet.hpp"
+#include "cells/fastgrnn.hpp"
 #include "cells/gru.hpp"
 #include "cells/lstm.hpp"
+#include "cells/nru.hpp"
+#include "cells/rotations.hpp"
 #include "cells/simple.hpp"
+#include "cells/sru.hpp"
+#include "cells/stat_ru.hpp"
 #include "driver.hpp"
 
 #define ATTRACTOR_TEXT_(x) #x
@@ -26,7 +33,13 @@ constexpr Kernel kernel() {
           }};
 }
 
-const Kernel kernels[] = {kernel<Gru>(), kernel<GruAfter>(), kernel<Janet>(), kernel<Lstm>(), kernel<Rnn>()};
+const Kernel kernels[] = {
+    kernel<ComplexEurnn>(), kernel<DecayNet>(), kernel<Eurnn>(),   kernel<FastGrnn>(),
+    kernel<Goru>(),         kernel<Gru>(),      kernel<GruAfter>(), kernel<IhcGru>(),
+    kernel<IhcLstm>(),      kernel<IrcFastGrnn>(), kernel<IrcGru>(), kernel<IrcLstm>(),
+    kernel<IrcSru>(),       kernel<IrcTLstm>(), kernel<Janet>(),   kernel<Lstm>(),
+    kernel<Nru>(),          kernel<Rnn>(),      kernel<Sru>(),     kernel<StatRu>(),
+    kernel<TLstm>()};
 
 }  // namespace
 

@@ -53,6 +53,20 @@ inline void store(S* p, Vector<S> v) {
   memcpy(p, &v, kBytes);
 }
 
+// The same for the first n numbers only; those that are not loaded are zero.
+template <class S>
+inline Vector<S> load_some(const S* p, int64_t n) {
+  if (n >= kWidth<S>) return load(p);
+  Vector<S> v{};
+  memcpy(&v, p, n * sizeof(S));
+  return v;
+}
+
+template <class S>
+inline void store_some(S* p, Vector<S> v, int64_t n) {
+  memcpy(p, &v, n >= kWidth<S> ? kBytes : n * sizeof(S));
+}
+
 template <class S>
 inline Vector<S> all(S x) {
   return Vector<S>{} + x;
@@ -129,6 +143,24 @@ inline V positive(V v) {
 template <class V>
 inline V where_positive(V v, V d) {
   return v <= 0 ? V{} : d;
+}
+
+template <class S, class V = Vector<S>>
+inline V root(V v) {
+  for (int i = 0; i < kWidth<S>; i++) v[i] = S(__builtin_sqrt(v[i]));
+  return v;
+}
+
+// sign(z) ReLU(|z| + b), and what a gradient d of it is to z; zero at zero, as torch has it.
+template <class S, class V = Vector<S>>
+inline V mod_relu(V z, V b) {
+  V kept = positive((z < 0 ? -z : z) + b);
+  return z == 0 ? V{} : (z < 0 ? -kept : kept);
+}
+template <class S, class V = Vector<S>>
+inline V mod_relu_slope(V z, V b, V d) {
+  V slope = where_positive((z < 0 ? -z : z) + b, d);
+  return z == 0 ? V{} : slope;
 }
 
 // The names without the type, for cells.

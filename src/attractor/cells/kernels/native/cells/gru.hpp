@@ -22,7 +22,7 @@ struct Gru : Cell<S> {
     candidate = link(3, From::now, Q, A);
   }
 
-  void forward(const Step<S>& s) const {
+  void forward(const Step<S>& s) const override {
     s.add(gates);
     s.each(units, [&](At<S> at) {
       V r = sigmoid(at.now(R));
@@ -37,7 +37,7 @@ struct Gru : Cell<S> {
     });
   }
 
-  void backward(const Step<S>& s) const {
+  void backward(const Step<S>& s) const override {
     s.each(units, [&](At<S> at) {
       V z = at.now(Z), a = at.now(A), h = at.was(H), d = at.carry(H);
       at.grad.put(Z, d * (a - h) * z * (1 - z));
@@ -72,7 +72,7 @@ struct GruAfter : Cell<S> {
     vector(shift, 4, units);
   }
 
-  void forward(const Step<S>& s) const {
+  void forward(const Step<S>& s) const override {
     bool shifts = active(shift);
     s.add(gates), s.set(candidate);
     s.each(units, [&](At<S> at) {
@@ -84,7 +84,7 @@ struct GruAfter : Cell<S> {
     });
   }
 
-  void backward(const Step<S>& s) const {
+  void backward(const Step<S>& s) const override {
     bool shifts = active(shift);
     s.each(units, [&](At<S> at) {
       V r = at.now(R), z = at.now(Z), a = at.now(A), h = at.was(H), d = at.carry(H);

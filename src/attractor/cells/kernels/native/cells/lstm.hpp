@@ -26,7 +26,7 @@ struct Lstm : Cell<S> {
     vector(see_i, 4, units), vector(see_f, 5, units), vector(see_o, 6, units);
   }
 
-  void forward(const Step<S>& s) const {
+  void forward(const Step<S>& s) const override {
     bool peeps = active(see_i);
     Block shown = P ? R : H;
     s.add(U);
@@ -45,7 +45,7 @@ struct Lstm : Cell<S> {
     s.each(H.size, [&](At<S> at) { at.now.put(H, at.now(Y)); });
   }
 
-  void backward(const Step<S>& s) const {
+  void backward(const Step<S>& s) const override {
     bool peeps = active(see_i);
     if (P) {
       s.each(H.size, [&](At<S> at) { at.grad.put(Y, at.carry(H)); });

@@ -20,7 +20,7 @@ struct Rnn : Cell<S> {
     U = link(2, From::was, H, A);
   }
 
-  void forward(const Step<S>& s) const {
+  void forward(const Step<S>& s) const override {
     s.add(U);
     s.each(units, [&](At<S> at) {
       V a = at.now(A);
@@ -28,7 +28,7 @@ struct Rnn : Cell<S> {
     });
   }
 
-  void backward(const Step<S>& s) const {
+  void backward(const Step<S>& s) const override {
     s.each(units, [&](At<S> at) {
       V h = at.now(H), d = at.carry(H);
       at.grad.put(A, relu ? where_positive(h, d) : d * (1 - h * h));
@@ -55,7 +55,7 @@ struct Janet : Cell<S> {
     vector(beta, 3, units, false);
   }
 
-  void forward(const Step<S>& s) const {
+  void forward(const Step<S>& s) const override {
     s.add(U);
     s.each(units, [&](At<S> at) {
       V sum = at.now(F), f = sigmoid(sum), i = sigmoid(at(beta) - sum), a = tanh(at.now(A));
@@ -64,7 +64,7 @@ struct Janet : Cell<S> {
     });
   }
 
-  void backward(const Step<S>& s) const {
+  void backward(const Step<S>& s) const override {
     s.each(units, [&](At<S> at) {
       V sum = at.now(F), f = sigmoid(sum), i = sigmoid(at(beta) - sum);
       V a = at.now(A), d = at.carry(H);
