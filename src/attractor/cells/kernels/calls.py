@@ -89,10 +89,10 @@ def backward(
     return Gradients(d_x, tuple(d_weights), tuple(d_states))
 
 
-def tape_width(form: Form, x: Tensor, weights: Sequence[Tensor | None]) -> int:
-    """Numbers per row of the tape, which depend on sizes and on which weights there are."""
+def tape_width(form: Form, x: Tensor, present: Sequence[bool]) -> int:
+    """Numbers per row of the tape, which depend on sizes and on which weights are present."""
     call = Call(bytes=x.element_size())
-    call.weight = (ctypes.c_void_p * WEIGHTS)(*[None if w is None else 1 for w in weights])
+    call.weight = (ctypes.c_void_p * WEIGHTS)(*[1 if there else None for there in present])
     _say_sizes(call, form, x.shape[1])
     return run(form.kernel, call, "nowhere")
 

@@ -16,13 +16,23 @@ def unroll(
     """Outputs as rows, last states, then the states of all rows and the tape, if asked for."""
     form = plan.form
     made: list[Tensor] = torch.ops.attractor.unroll(
-        *_flat(form), plan.x, list(plan.weights), plan.constants, states, *rows[:2], keep, every
+        *_flat(form),
+        [weight is not None for weight in plan.weights],
+        plan.x,
+        [weight for weight in plan.weights if weight is not None],
+        plan.constants,
+        states,
+        *rows[:2],
+        keep,
+        every,
     )
     return made
 
 
 def _flat(form: Form) -> tuple[str, int, list[int], list[int], list[float]]:
-    return form.kernel, form.output, list(form.states), list(form.sizes), list(form.numbers)
+    # never empty: an empty list would be taken for one of tensors
+    numbers = [*form.numbers, 0.0]
+    return form.kernel, form.output, list(form.states), list(form.sizes), numbers
 
 
 def _plan(
@@ -31,13 +41,19 @@ def _plan(
     state_sizes: Sequence[int],
     sizes: Sequence[int],
     numbers: Sequence[float],
+    present: Sequence[bool],
     x: Tensor,
-    weights: Sequence[Tensor | None],
+    weights: Sequence[Tensor],
     constants: Tensor | None,
 ) -> Plan:
     form = Form(kernel, output, tuple(state_sizes), tuple(sizes), tuple(numbers))
-    dense = tuple(None if w is None else w.contiguous() for w in weights)
-    return Plan(form, x.contiguous(), dense, constants)
+    return Plan(form, x.contiguous(), _in_places(present, weights), constants)
+
+
+def _in_places(present: Sequence[bool], weights: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
+    """The weights where a kernel looks for them; a list of an operator has no gaps."""
+    given = iter(weights)
+    return tuple(next(given).contiguous() if there else None for there in present)
 
 
 @torch.library.custom_op("attractor::unroll", mutates_args=())
@@ -47,8 +63,9 @@ def _unroll(
     state_sizes: Sequence[int],
     sizes: Sequence[int],
     numbers: Sequence[float],
+    present: Sequence[bool],
     x: Tensor,
-    weights: Sequence[Tensor | None],
+    weights: Sequence[Tensor],
     constants: Tensor | None,
     states: Sequence[Tensor],
     steps: int,
@@ -56,7 +73,7 @@ def _unroll(
     keep: bool,
     every: bool,
 ) -> list[Tensor]:
-    plan = _plan(kernel, output, state_sizes, sizes, numbers, x, weights, constants)
+    plan = _plan(kernel, output, state_sizes, sizes, numbers, present, x, weights, constants)
     dense = [state.contiguous() for state in states]
     done = calls.forward(plan, dense, Rows(steps, batch, None), keep=keep, every=every)
     tape = () if done.tape is None else (done.tape,)
@@ -70,8 +87,9 @@ def _(
     state_sizes: Sequence[int],
     sizes: Sequence[int],
     numbers: Sequence[float],
+    present: Sequence[bool],
     x: Tensor,
-    weights: Sequence[Tensor | None],
+    weights: Sequence[Tensor],
     constants: Tensor | None,
     states: Sequence[Tensor],
     steps: int,
@@ -85,7 +103,7 @@ def _(
     made += [x.new_empty(batch, size) for size in state_sizes]
     made += [x.new_empty(rows, size) for size in state_sizes if every]
     if keep:
-        made.append(x.new_empty(rows, calls.tape_width(form, x, weights)))
+        made.append(x.new_empty(rows, calls.tape_width(form, x, present)))
     return made
 
 
@@ -96,8 +114,9 @@ def _back(
     state_sizes: Sequence[int],
     sizes: Sequence[int],
     numbers: Sequence[float],
+    present: Sequence[bool],
     x: Tensor,
-    weights: Sequence[Tensor | None],
+    weights: Sequence[Tensor],
     constants: Tensor | None,
     states: Sequence[Tensor],
     steps: int,
@@ -106,7 +125,7 @@ def _back(
     grads: Sequence[Tensor | None],
     wanted: Sequence[bool],
 ) -> list[Tensor]:
-    plan = _plan(kernel, output, state_sizes, sizes, numbers, x, weights, constants)
+    plan = _plan(kernel, output, state_sizes, sizes, numbers, present, x, weights, constants)
     count = len(states)
     found = calls.backward(
         plan,
@@ -116,9 +135,15 @@ def _back(
         grads[0],
         grads[1 : 1 + count],
         grads[1 + count :],
-        wanted,
+        _spread(present, wanted),
     )
     return [t for t in (found.x, *found.weights, *found.states) if t is not None]
+
+
+def _spread(present: Sequence[bool], wanted: Sequence[bool]) -> list[bool]:
+    """What is wanted of x, of the weights that are there, and of the states, with the gaps."""
+    given = iter(wanted)
+    return [next(given), *(there and next(given) for there in present), *given]
 
 
 @_back.register_fake
@@ -128,8 +153,9 @@ def _(
     state_sizes: Sequence[int],
     sizes: Sequence[int],
     numbers: Sequence[float],
+    present: Sequence[bool],
     x: Tensor,
-    weights: Sequence[Tensor | None],
+    weights: Sequence[Tensor],
     constants: Tensor | None,
     states: Sequence[Tensor],
     steps: int,
@@ -139,7 +165,7 @@ def _(
     wanted: Sequence[bool],
 ) -> list[Tensor]:
     read = zip((x, *weights, *states), wanted, strict=True)
-    return [t.new_empty(t.shape) for t, asked in read if asked and t is not None]
+    return [t.new_empty(t.shape) for t, asked in read if asked]
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
@@ -152,7 +178,7 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
 def _gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
     tape, constants, x, *rest = ctx.saved_tensors
     weights, states = rest[: ctx.count], rest[ctx.count :]
-    wanted = [t is not None and t.requires_grad for t in (x, *rest)]
+    wanted = [t.requires_grad for t in (x, *rest)]
     found = iter(
         torch.ops.attractor.unroll_back(
             *ctx.form, x, weights, constants, states, *ctx.size, tape, grads[:-1], wanted
