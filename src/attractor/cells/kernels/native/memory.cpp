@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
@@ -11,7 +12,12 @@
 namespace attractor {
 namespace {
 
-constexpr size_t kLine = 64, kHuge = size_t(2) << 20, kKept = size_t(1) << 30;
+constexpr size_t kLine = 64, kHuge = size_t(2) << 20;
+#ifdef ATTRACTOR_EXACT  // for tools that watch each access
+constexpr size_t kPage = 1, kKept = 0;
+#else
+constexpr size_t kPage = 4096, kKept = size_t(1) << 30;
+#endif
 
 struct Pool {
   std::mutex mutex;
@@ -42,8 +48,8 @@ void* fresh(size_t bytes) {
 }  // namespace
 
 void* take(size_t bytes) {
-  size_t unit = bytes < kHuge ? 4096 : kHuge;
-  bytes = (bytes + unit) / unit * unit;
+  size_t unit = bytes < kHuge ? kPage : kHuge;
+  bytes = bytes ? (bytes + unit - 1) / unit * unit : unit;
   Pool& p = pool();
   std::lock_guard<std::mutex> lock(p.mutex);
   auto found = p.free.lower_bound(bytes);

@@ -116,7 +116,8 @@ inline V expm1(V x) {
 
 template <class S, class V = Vector<S>>
 inline V sigmoid_of(V x) {
-  return S(1) / (expm1<S>(-x) + S(2));
+  V y = S(1) / (expm1<S>(-x) + S(2));
+  return x < -Exponential<S>::high ? V{} : y;  // zero and not nearly so, for what it multiplies
 }
 
 template <class S, class V = Vector<S>>

@@ -31,7 +31,7 @@ struct GruDesign {
   template <class S>
   static void forward(const Connected<S>& c, const At<S>& at) {
     Vector<S> i = at.now(c.G[0]), r = at.now(c.G[1]), h = at.was(c.H);
-    at.now.put(c.H, h + i * (r * at.now(c.A) - h));
+    at.now.put(c.H, (1 - i) * h + i * (r * at.now(c.A)));
   }
 
   template <class S>
@@ -75,8 +75,8 @@ struct SruDesign {
   template <class S>
   static void forward(const Connected<S>& k, const At<S>& at) {
     Vector<S> f = at.now(k.G[0]), p = at.now(k.G[1]), a = at.now(k.A), x = load(at.x.p);
-    Vector<S> c = a + f * (at.was(k.C) - a);
-    at.now.put(k.C, c), at.now.put(k.H, x + p * (c - x));
+    Vector<S> c = f * at.was(k.C) + (1 - f) * a;
+    at.now.put(k.C, c), at.now.put(k.H, p * c + (1 - p) * x);
   }
 
   template <class S>
@@ -98,7 +98,7 @@ struct TLstmDesign {
 
   template <class S>
   static void forward(const Connected<S>& k, const At<S>& at) {
-    Vector<S> a = at.now(k.A), c = a + at.now(k.G[0]) * (at.was(k.C) - a);
+    Vector<S> f = at.now(k.G[0]), c = f * at.was(k.C) + (1 - f) * at.now(k.A);
     at.now.put(k.C, c), at.now.put(k.H, at.now(k.G[1]) * c);
   }
 
@@ -120,8 +120,8 @@ struct FastGrnnDesign {
 
   template <class S>
   static void forward(const Connected<S>& c, const At<S>& at) {
-    Vector<S> a = at.now(c.A);
-    at.now.put(c.H, a + at.now(c.G[0]) * (at.was(c.H) - a));
+    Vector<S> f = at.now(c.G[0]);
+    at.now.put(c.H, f * at.was(c.H) + (1 - f) * at.now(c.A));
   }
 
   template <class S>
@@ -205,7 +205,7 @@ struct Highway : Connected<S> {
     sees_x ? s.add(mixes) : s.set(mixes);
     s.each(inputs, [&](At<S> at) {
       V g = sigmoid(at.now(K)), x = load(at.x.p);
-      at.now.put(K, g), at.now.put(X, x + g * (at.now(B) - x));
+      at.now.put(K, g), at.now.put(X, (1 - g) * x + g * at.now(B));
     });
     s.set(gates);
     s.each(units, [&](At<S> at) {

@@ -33,7 +33,7 @@ struct Gru : Cell<S> {
     s.each(units, [&](At<S> at) {
       V z = at.now(Z), h = at.was(H), a = tanh(at.now(A));
       at.now.put(A, a);
-      at.now.put(H, h + z * (a - h));
+      at.now.put(H, (1 - z) * h + z * a);
     });
   }
 
@@ -80,7 +80,7 @@ struct GruAfter : Cell<S> {
       if (shifts) q += at(shift);
       V a = tanh(at.now(A) + r * q);
       at.now.put(R, r), at.now.put(Z, z), at.now.put(A, a), at.now.put(Q, q);
-      at.now.put(H, h + z * (a - h));
+      at.now.put(H, (1 - z) * h + z * a);
     });
   }
 

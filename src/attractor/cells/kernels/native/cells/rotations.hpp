@@ -100,7 +100,7 @@ struct Goru : Cell<S> {
       V r = sigmoid(at.now(R)), z = sigmoid(at.now(Z)), sum = at.now(A) + r * at.now(Q);
       V a = mod_relu<S>(sum, at(b));
       at.now.put(R, r), at.now.put(Z, z), at.now.put(A, sum);
-      at.now.put(H, a + z * (at.was(H) - a));
+      at.now.put(H, z * at.was(H) + (1 - z) * a);
     });
   }
 
