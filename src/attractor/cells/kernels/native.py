@@ -61,6 +61,14 @@ class Status(NamedTuple):
         threads = torch.get_num_threads()
         return f"active ({NAMES[self.path]}, {threads} thread{'s' if threads > 1 else ''})"
 
+    @property
+    def advice(self) -> str:
+        """What to do to have kernels, in a few words."""
+        if self.path is not None:
+            return ""
+        asked = self.reason.startswith("ATTRACTOR_KERNELS")
+        return "unset ATTRACTOR_KERNELS" if asked else "install again, with a C++ compiler"
+
 
 @cache
 def _load() -> ctypes.CDLL | None:
