@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from attractor.cells.base import Cell
 from attractor.cells.kernels.calls import Tensors, backward, forward
 from attractor.cells.kernels.operators import unroll
-from attractor.cells.kernels.plan import Form, Plan, Rows
+from attractor.cells.kernels.plan import Plan, Rows
 from attractor.cells.layer.unroll import unroll_cell
 
 
@@ -38,7 +38,8 @@ def run(job: Job, x: Tensor, plan: Plan, states: Sequence[Tensor], rows: Rows) -
         made = unroll(plan, list(states), rows, keep=keep, every=job.every)
     elif keep:
         parameters = tuple(job.cell.parameters())
-        made = _Fused.apply(job, plan.form, plan.constants, rows, x, *parameters, *given)
+        kind = plan._replace(x=None, weights=(), loop=None)
+        made = _Fused.apply(job, kind, rows, x, *parameters, *given)
     else:
         done = forward(_dense(plan), _contiguous(states), rows, keep=False, every=job.every)
         made = (done.output, *done.last, *done.every)
@@ -65,25 +66,24 @@ class _Fused(torch.autograd.Function):
     def forward(
         ctx: Any,
         job: Job,
-        form: Form,
-        constants: Tensor | None,
+        kind: Plan,
         rows: Rows,
         *tensors: Tensor | None,
     ) -> Tensors:
-        ctx.job, ctx.form, ctx.rows = job, form, rows
+        ctx.job, ctx.kind, ctx.rows = job, kind, rows
         ctx.own = 1 + sum(1 for _ in job.cell.parameters())  # tensors before those of the kernel
         read = tensors[ctx.own :]
-        plan, states = _as_plan(form, constants, read)
+        plan, states = _as_plan(kind, read)
         done = forward(_dense(plan), _contiguous(states), rows, keep=True, every=job.every)
-        ctx.save_for_backward(done.tape, constants, *tensors)
+        ctx.save_for_backward(done.tape, *tensors)
         ctx.set_materialize_grads(False)
         return (done.output, *done.last, *done.every)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
-        tape, constants, *tensors = ctx.saved_tensors
+        tape, *tensors = ctx.saved_tensors
         own, read = tensors[: ctx.own], tensors[ctx.own :]
-        plan, states = _as_plan(ctx.form, constants, read)
+        plan, states = _as_plan(ctx.kind, read)
         if torch.is_grad_enabled():
             found = _loop_gradients(ctx.job, own[0], own[1:], states, grads)
             before = found[: len(own)]
@@ -98,22 +98,20 @@ class _Fused(torch.autograd.Function):
                 grads[0],
                 grads[1 : 1 + count],
                 grads[1 + count :],
-                ctx.needs_input_grad[4 + len(own) :],
+                ctx.needs_input_grad[3 + len(own) :],
             )
             before = [None] * len(own)
             after = [made.x, *made.weights, *made.states]
-        return (None, None, None, None, *before, *after)
+        return (None, None, None, *before, *after)
 
 
-def _as_plan(
-    form: Form, constants: Tensor | None, read: Sequence[Tensor | None]
-) -> tuple[Plan, list[Tensor]]:
-    """The plan and the states, from all tensors that a kernel reads."""
+def _as_plan(kind: Plan, read: Sequence[Tensor | None]) -> tuple[Plan, list[Tensor]]:
+    """The plan and the states, from a plan without tensors and all that a kernel reads."""
     x, *rest = read
-    count = len(rest) - len(form.states)
+    count = len(rest) - len(kind.form.states)
     states = [state for state in rest[count:] if state is not None]
     assert x is not None
-    return Plan(form, x, tuple(rest[:count]), constants), states
+    return kind._replace(x=x, weights=tuple(rest[:count])), states
 
 
 class _Loop(nn.Module):

@@ -119,6 +119,11 @@ def _call(plan: Plan, states: Sequence[Tensor], rows: Rows) -> tuple[Call, objec
         constants=None if plan.constants is None else plan.constants.data_ptr(),
     )
     _say_sizes(call, form, x.shape[1])
+    for index, keep in enumerate(plan.keep):
+        if isinstance(keep, Tensor):
+            call.keep[index] = keep.data_ptr()
+        else:
+            call.keep_rate[index] = keep
     held = None
     if rows.running is not None:
         held = (ctypes.c_int64 * rows.steps)(*rows.running)

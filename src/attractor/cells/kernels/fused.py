@@ -40,9 +40,11 @@ def fused(
     rows = Rows(x.shape[0], x.shape[1], _running(packed))
     flat = x.flatten(0, 1) if packed is None else packed.data
     plan = planner(cell.ready(), flat, rows, lengths)
-    if plan is None or not _uniform(plan, x, leaves):
+    if plan is None or (plan.keep and torch.compiler.is_compiling()):
         return None
-    job = Job(cell, lengths, return_states, spec)
+    if not _uniform(plan, x, leaves):
+        return None
+    job = Job(plan.loop or cell, lengths, return_states, spec)
     output, last, every = run(job, x, plan, leaves, rows)
 
     def by_time(values: Tensor) -> Tensor:

@@ -36,6 +36,8 @@ class Call(ctypes.Structure):
         ("weight", _Weights),
         ("state", _States),
         ("constants", ctypes.c_void_p),
+        ("keep", _States),
+        ("keep_rate", ctypes.c_double * STATES),
         ("tape", ctypes.c_void_p),
         ("output", ctypes.c_void_p),
         ("last", _States),

@@ -1,8 +1,10 @@
 """What a kernel is given: which one, its sizes, and the tensors that it reads."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
+
+from attractor.cells.base import Cell
 
 
 class Form(NamedTuple):
@@ -30,6 +32,12 @@ class Plan(NamedTuple):
     weights: tuple[Tensor | None, ...]
     constants: Tensor | None = None
     """One number per sequence."""
+
+    keep: tuple[Tensor | float, ...] = ()
+    """Zoneout: how much of each state is kept, as rows or the same everywhere."""
+
+    loop: Cell[Any, Any] | None = None
+    """The cell whose loop is the same, random numbers included; ``None`` is the cell itself."""
 
 
 class Rows(NamedTuple):

@@ -6,11 +6,13 @@ returns ``None`` for an option that the kernel does not have.
 
 import math
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from attractor.cells.base import Cell
 from attractor.cells.connected import DiagonalConnection, ResidualCell
@@ -29,6 +31,7 @@ from attractor.cells.rnn import RNNCell
 from attractor.cells.sru import SRUCell
 from attractor.cells.stat_ru import StatRUCell
 from attractor.cells.tlstm import TLSTMCell
+from attractor.cells.wrap.noise import ZoneoutCell
 
 Planner = Callable[[Any, Tensor, Rows, Tensor | None], Plan | None]
 """From a cell, its input as rows, and the lengths of its sequences, to a plan if it has one."""
@@ -179,6 +182,21 @@ def tlstm(cell: TLSTMCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Pla
     return Plan(form, x, (torch.cat([cell.weight_ih, cell.weight_previous]), shift))
 
 
+def zoneout(cell: ZoneoutCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    planner = KERNELS.get(type(cell.cell))
+    plan = None if planner is None else planner(cell.cell, x, rows, lengths)
+    if plan is None:
+        return None
+    keep: list[Tensor | float] = [0.0] * len(plan.form.states)
+    masks = cell.masks(x.new_empty(rows.steps, rows.batch, 0))
+    for index, rate, mask in zip(cell.mixed, cell.rates, masks, strict=True):
+        packed = mask if lengths is None else pack_padded_sequence(mask, lengths).data
+        keep[index] = packed.contiguous() if cell.training else rate
+    again = copy(cell)  # whose masks are these
+    again.masks = lambda _: masks  # type: ignore[method-assign]
+    return plan._replace(keep=tuple(keep), loop=again)
+
+
 KERNELS: dict[type[Cell[Any, Any]], Planner] = {
     DecayNetCell: decaynet,
     EURNNCell: eurnn,
@@ -199,4 +217,5 @@ KERNELS: dict[type[Cell[Any, Any]], Planner] = {
     SRUCell: sru,
     StatRUCell: stat_ru,
     TLSTMCell: tlstm,
+    ZoneoutCell: zoneout,
 }

@@ -19,6 +19,9 @@ struct Call {
   const void* weight[kWeights];
   const void* state[kStates];  // (batch, ...)
   const void* constants;       // one number per sequence, or null
+  // Zoneout: how much of each state is kept from before, (rows, ...) or the same everywhere.
+  const void* keep[kStates];
+  double keep_rate[kStates];
   void* tape;                  // (rows, tape width) for the way back, or null
   void* output;                // (rows, ...)
   void* last[kStates];         // the state after the last step of each sequence, (batch, ...)

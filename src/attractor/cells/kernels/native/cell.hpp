@@ -3,6 +3,9 @@
 // before (`was`) and writes this one (`now`); the records of all steps are the tape for the way
 // back. There, `grad` holds the gradients of this record's blocks but the state, and `carry` those
 // of the state: of this step when a step back begins, of the step before when it ends.
+//
+// With zoneout what goes on is not the state of the record but a mix of it and the state before,
+// which stands behind the record; `was` then shows that, and nothing but states is read of it.
 #pragma once
 
 #include "call.hpp"

@@ -17,20 +17,30 @@ class Run {
     offsets_[0] = 0;
     for (int64_t t = 0; t < call.steps; t++) offsets_[t + 1] = offsets_[t] + running(t);
     projected_ = call.weight[0] != nullptr;
+    state_ = cell.width - cell.inner;
+    width_ = record_width(call, cell);
+    shift_ = width_ - cell.width;
     x_width_ = padded<S>(cell_.inputs + 1);
     for (int i = 0; i < cell_.link_count; i++) pack(cell_.links[i]);
     for (int i = 0; i < cell_.vector_count; i++) copy_vector(*cell_.vectors[i]);
-    initial_ = space_.zeros<S>(call.batch * cell_.width);
+    initial_ = space_.zeros<S>(call.batch * width_);
     for (int i = 0; i < cell_.state_count; i++)
       if (call.state[i]) spread(array(call.state[i]), cell_.states[i].size, call.batch,
-                                initial_ + cell_.states[i].offset, cell_.width);
+                                initial_ + shift_ + cell_.states[i].offset, width_);
+  }
+
+  // Of a record, with the mixed state behind it if there is one.
+  static int64_t record_width(const Call& call, const Cell<S>& cell) {
+    bool mixes = false;
+    for (int i = 0; i < cell.state_count; i++) mixes |= call.keep[i] || call.keep_rate[i] != 0;
+    return cell.width + (mixes ? cell.width - cell.inner : 0);
   }
 
   static void forward(const Call& call, Cell<S>& cell) {
     Run run(call, cell, false);
     run.set_chunk(kProjected);
     int64_t kept = call.tape ? 0 : (run.chunk_ + 1) * call.batch;
-    run.ring_ = run.space_.template array<S>(kept * run.cell_.width);
+    run.ring_ = run.space_.template array<S>(kept * run.width_);
     run.start(&Run::forward_rows);
   }
 
@@ -93,7 +103,7 @@ class Run {
     int64_t work = 0;
     for (int i = 0; i < cell_.link_count; i++)
       work += cell_.links[i].rows() * cell_.links[i].columns();
-    bool worth = (work + cell_.width) * call_.rows > 1000000;
+    bool worth = (work + width_) * call_.rows > 1000000;
     int wanted = worth ? int(least(call_.threads, call_.batch)) : 1;
     together(wanted, [](void* run, int index, int count, Meeting& meeting) {
       Run* self = static_cast<Run*>(run);
@@ -121,8 +131,8 @@ class Run {
 
   // The record of sequence 0 at step t, from -1 on.
   S* record(int64_t t) const {
-    if (!call_.tape) return ring_ + (t - chunk_start(t) + 1) * call_.batch * cell_.width;
-    return t < 0 ? initial_ : array(call_.tape) + offsets_[t] * cell_.width;
+    if (!call_.tape) return ring_ + (t - chunk_start(t) + 1) * call_.batch * width_;
+    return t < 0 ? initial_ : array(call_.tape) + offsets_[t] * width_;
   }
 
   int64_t chunk_start(int64_t t) const { return t < 0 ? 0 : t / chunk_ * chunk_; }
@@ -138,14 +148,14 @@ class Run {
   Step<S> step(Share s, int64_t t) const {
     int64_t at = in_chunk(t) + s.first, inner = cell_.inner;
     return {running_in(s, t),
-            cell_.width,
+            width_,
             cell_.grad_width,
-            cell_.width - inner,
+            state_,
             x_width_,
-            record(t) + s.first * cell_.width,
-            before(t) + s.first * cell_.width,
+            record(t) + s.first * width_,
+            before(t) + s.first * width_ + shift_,
             back_ ? grad_ + at * cell_.grad_width : nullptr,
-            back_ ? carry_ + s.first * (cell_.width - inner) - inner : nullptr,
+            back_ ? carry_ + s.first * state_ - inner : nullptr,
             x_ + at * x_width_,
             back_ ? d_x_ + at * x_width_ : nullptr,
             s.first};
@@ -190,12 +200,13 @@ class Run {
   void forward_rows(int index, int count, Meeting&) {
     Share s = share(index, count);
     if (!call_.tape && s.last > s.first)
-      memcpy(ring_ + s.first * cell_.width, initial_ + s.first * cell_.width,
-             (s.last - s.first) * cell_.width * sizeof(S));
+      memcpy(ring_ + s.first * width_, initial_ + s.first * width_,
+             (s.last - s.first) * width_ * sizeof(S));
     for (int64_t t = 0; t < call_.steps && running_in(s, t); t++) {
       if (t % chunk_ == 0) read_input(s, t);
       Step<S> now = step(s, t);
       cell_.forward(now);
+      if (shift_) mix(t, now);
       show(s, t, now);
     }
   }
@@ -215,7 +226,7 @@ class Run {
         rows += running_in(s, ++next);
       if (projected_)
         multiply<false>(now.x, x_width_, rows, l.ahead, l.columns(), l.rows(),
-                        now.now + l.to[0].offset, cell_.width);
+                        now.now + l.to[0].offset, width_);
       else
         copy_sums(l, array(call_.x) + (offsets_[t] + s.first) * cell_.inputs, rows, now.now);
       t = next;
@@ -240,10 +251,46 @@ class Run {
     int64_t column = 0;
     for (int b = 0; b < l.blocks; column += l.to[b++].size)
       for (int64_t r = 0; r < rows; r++) {
-        S* made = to + r * cell_.width + l.to[b].offset;
+        S* made = to + r * width_ + l.to[b].offset;
         memcpy(made, sums + r * cell_.inputs + column, l.to[b].size * sizeof(S));
         for (int64_t j = l.to[b].size; j < padded<S>(l.to[b].size); j++) made[j] = 0;
       }
+  }
+
+  // How much of state i is kept, at some units of a row.
+  Vector<S> kept(int i, int64_t row, int64_t unit) const {
+    if (!call_.keep[i]) return all<S>(S(call_.keep_rate[i]));
+    int64_t size = cell_.states[i].size;
+    return load_some(array(call_.keep[i]) + row * size + unit, size - unit);
+  }
+
+  // Zoneout: behind each record, what goes on of its state.
+  void mix(int64_t t, const Step<S>& now) const {
+    for (int i = 0; i < cell_.state_count; i++)
+      now.each(cell_.states[i].size, [&](At<S> at) {
+        Block h = cell_.states[i];
+        Vector<S> keep = kept(i, offsets_[t] + at.sequence, at.unit);
+        Row<S>{at.now.p + shift_}.put(h, keep * at.was(h) + (1 - keep) * at.now(h));
+      });
+  }
+
+  // On the way back: the part of the gradient that goes around the step, which is held meanwhile.
+  void part(int64_t t, const Step<S>& now) const {
+    for (int i = 0; i < cell_.state_count; i++)
+      now.each(cell_.states[i].size, [&](At<S> at) {
+        Block h = cell_.states[i];
+        Vector<S> d = at.carry(h), around = kept(i, offsets_[t] + at.sequence, at.unit) * d;
+        store(held_ + at.sequence * state_ + h.offset - cell_.inner + at.unit, around);
+        at.carry.put(h, d - around);
+      });
+  }
+
+  void join(const Step<S>& now) const {
+    for (int i = 0; i < cell_.state_count; i++)
+      now.each(cell_.states[i].size, [&](At<S> at) {
+        Block h = cell_.states[i];
+        at.carry.add(h, load(held_ + at.sequence * state_ + h.offset - cell_.inner + at.unit));
+      });
   }
 
   // What callers see of a step.
@@ -251,32 +298,32 @@ class Run {
     int64_t row = offsets_[t] + s.first, ended = running_in(s, t + 1);
     Block y = cell_.output;
     if (call_.output)
-      gather(now.now + y.offset, cell_.width, now.rows, array(call_.output) + row * y.size, y.size);
+      gather(now.now + (y.offset < cell_.inner ? 0 : shift_) + y.offset, width_, now.rows, array(call_.output) + row * y.size, y.size);
     for (int i = 0; i < cell_.state_count; i++) {
       Block h = cell_.states[i];
-      const S* from = now.now + h.offset;
+      const S* from = now.now + shift_ + h.offset;
       if (call_.every[i])
-        gather(from, cell_.width, now.rows, array(call_.every[i]) + row * h.size, h.size);
+        gather(from, width_, now.rows, array(call_.every[i]) + row * h.size, h.size);
       if (call_.last[i])
-        gather(from + ended * cell_.width, cell_.width, now.rows - ended,
+        gather(from + ended * width_, width_, now.rows - ended,
                array(call_.last[i]) + (s.first + ended) * h.size, h.size);
     }
     if (!call_.tape && (t + 1) % chunk_ == 0)
-      memcpy(ring_ + s.first * cell_.width, now.now, now.rows * cell_.width * sizeof(S));
+      memcpy(ring_ + s.first * width_, now.now, now.rows * width_ * sizeof(S));
   }
 
   // ---- back ----
 
   void prepare_gradients() {
-    int64_t state = cell_.width - cell_.inner;
     grad_ = space_.array<S>(chunk_rows_ * cell_.grad_width);
-    carry_ = space_.zeros<S>(call_.batch * state);
+    carry_ = space_.zeros<S>(call_.batch * state_);
+    held_ = space_.array<S>(call_.batch * state_);
     d_x_ = space_.array<S>(chunk_rows_ * x_width_);
     scratch_ = space_.array<S>(chunk_rows_ * kRows * call_.threads);
     for (int i = 0; i < cell_.state_count; i++)
       if (call_.d_last[i])
         spread(array(call_.d_last[i]), cell_.states[i].size, call_.batch,
-               carry_ + cell_.states[i].offset - cell_.inner, state);
+               carry_ + cell_.states[i].offset - cell_.inner, state_);
     for (int i = 0; i < cell_.link_count; i++) {
       Link<S>& l = cell_.links[i];
       panels_[i] = space_.array<S>(chunk_rows_ * padded<S>(l.columns()));
@@ -300,7 +347,9 @@ class Run {
         if (running_in(s, t)) {
           Step<S> now = step(s, t);
           receive(s, t, now);
+          if (shift_) part(t, now);
           cell_.backward(now);
+          if (shift_) join(now);
         }
       give_input(s, start, stop);
       meeting.wait();
@@ -313,9 +362,9 @@ class Run {
     }
     for (int i = 0; i < cell_.state_count; i++)
       if (call_.d_state[i] && s.last > s.first)
-        gather(carry_ + s.first * (cell_.width - cell_.inner) + cell_.states[i].offset -
+        gather(carry_ + s.first * state_ + cell_.states[i].offset -
                    cell_.inner,
-               cell_.width - cell_.inner, s.last - s.first,
+               state_, s.last - s.first,
                array(call_.d_state[i]) + s.first * cell_.states[i].size, cell_.states[i].size);
   }
 
@@ -383,7 +432,7 @@ class Run {
       S* to = panels_[i] + n * rows;
       for (int64_t t = start; t < stop; t++) {
         const S* from = source(l, t);
-        int64_t width = l.from == From::input ? x_width_ : cell_.width;
+        int64_t width = l.from == From::input ? x_width_ : width_;
         for (int64_t r = 0; r < running(t); r++, to += size)
           for (int64_t j = 0; j < size; j += W) store(to + j, load(from + r * width + n + j));
       }
@@ -396,7 +445,7 @@ class Run {
 
   const S* source(const Link<S>& l, int64_t t) const {
     if (l.from == From::input) return x_ + in_chunk(t) * x_width_;
-    return (l.from == From::was ? before(t) : record(t)) + l.source.offset;
+    return (l.from == From::was ? before(t) + shift_ : record(t)) + l.source.offset;
   }
 
   // Each thread sums some rows of each matrix's gradient, over all sequences.
@@ -452,8 +501,10 @@ class Run {
   Part part_ = nullptr;
   int64_t* offsets_;
   int64_t chunk_ = 1, chunk_rows_ = 0, x_width_ = 0;
+  int64_t width_ = 0, shift_ = 0, state_ = 0;  // of a record, to its mixed state, of a state
   S *initial_, *ring_ = nullptr, *x_ = nullptr;
-  S *grad_ = nullptr, *carry_ = nullptr, *d_x_ = nullptr, *scratch_ = nullptr;
+  S *grad_ = nullptr, *carry_ = nullptr, *d_x_ = nullptr, *held_ = nullptr,
+    *scratch_ = nullptr;
   S *panels_[6], *vector_sums_[4];
 };
 

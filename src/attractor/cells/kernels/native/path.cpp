@@ -23,7 +23,7 @@ int64_t run(const Call& call, Way way) {
   Kind<S> cell(call);
   if (way == Way::there) Run<S>::forward(call, cell);
   if (way == Way::back) Run<S>::backward(call, cell);
-  return cell.width;
+  return Run<S>::record_width(call, cell);
 }
 
 template <template <class> class Kind>
