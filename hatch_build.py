@@ -21,10 +21,8 @@ except ImportError:  # run by hand
 PACKAGE = Path("src/attractor/cells/kernels")
 LIBRARY = PACKAGE / "libattractor.so"
 COMMON = ("library", "memory", "threads")
-FLAGS = (
-    "-std=gnu++17 -O2 -fPIC -fvisibility=hidden -pthread "
-    "-fno-math-errno -fno-trapping-math -ffp-contract=fast"
-).split()
+OPTIMISE = "-O2 -fno-math-errno -fno-trapping-math -ffp-contract=fast"
+FLAGS = f"-std=gnu++17 -fPIC -fvisibility=hidden -pthread {OPTIMISE}".split()
 PATHS: dict[str, dict[str, list[str]]] = {
     "x86_64": {
         "avx512": ["-mavx512f", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"],

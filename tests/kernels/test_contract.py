@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 import torch
-from contracts.cells import perturb, seeded
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 from torch.utils import _pytree as pytree
 
 import attractor.cells.layer.recurrent as layer
-from attractor.cells import CELLS, Recurrent
+from attractor.cells import CELLS, Recurrent, zoneout
 from attractor.cells.kernels import STATUS
 from attractor.cells.kernels.fused import fused
 from attractor.cells.kernels.table import KERNELS
+from contracts.cells import perturb, seeded
 
 pytestmark = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATUS}")
 
@@ -76,6 +76,7 @@ def answers(module: Recurrent, lengths: list[int] | None, every: bool) -> list[T
     """All outputs and gradients of a layer, on an input and a state that are always the same."""
     dtype = next(module.parameters()).dtype
     batch = 5
+    torch.manual_seed(4)  # what noise is drawn from
     x = draw(7, batch, module.input_size, seed=2, dtype=dtype).requires_grad_()
     start = pytree.tree_leaves(module.cells[0].initial_state(batch))
     directions = len(module.cells)
@@ -128,6 +129,26 @@ def test_kernel_is_the_loop(
     module = make(name, options, dtype)
     same(*paths(module, None, True), TOLERANCE[dtype])
     same(*paths(module, [3, 7, 1, 7, 2], True), TOLERANCE[dtype])
+
+
+ZONED = [
+    ("lstm", 0.5, 0.2),
+    ("lstm", 0.0, 0.2),
+    ("gru", 0.0, 0.3),
+    ("sru", 0.4, 0.0),
+    ("nru", 0.0, 0.3),
+]
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
+@pytest.mark.parametrize(("name", "cell_rate", "hidden_rate"), ZONED)
+def test_zoneout_is_the_loops(
+    name: str, cell_rate: float, hidden_rate: float, training: bool, paths: Any
+) -> None:
+    made = Recurrent(zoneout(name, cell_rate, hidden_rate), 3, 13, dtype=torch.float64)
+    made.train(training)
+    same(*paths(made, None, True), 1e-10)
+    same(*paths(made, [3, 7, 1, 7, 2], True), 1e-10)
 
 
 @pytest.mark.parametrize("name", ["lstm", "nru", "sru"])

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from contracts.cells import perturb, seeded
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
@@ -20,6 +19,7 @@ from attractor.cells.kernels import STATUS, native
 from attractor.cells.kernels.fused import fused
 from attractor.cells.kernels.table import KERNELS
 from attractor.cells.layer.unroll import unroll_cell
+from contracts.cells import perturb, seeded
 
 pytestmark = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATUS}")
 NAMES = sorted(name for name in CELLS if CELLS[name] in KERNELS)
@@ -137,7 +137,10 @@ def test_what_is_no_number_goes_where_it_goes_in_the_loop(name: str, value: floa
     cell: Any = module.cells[0]
     with torch.no_grad():
         start = cell.initial_state(3)
-        found, expected = fused(cell, x, start, None, False), unroll_cell(cell, x, start, None, False)
+        found, expected = (
+            fused(cell, x, start, None, False),
+            unroll_cell(cell, x, start, None, False),
+        )
     assert found is not None
     torch.testing.assert_close(found.output, expected.output, equal_nan=True, rtol=1e-4, atol=1e-5)
 
@@ -200,11 +203,9 @@ def test_no_access_goes_astray(tmp_path: Path) -> None:
     flags = "-std=gnu++17 -O1 -g -pthread -fsanitize=address,undefined -fno-sanitize-recover=all"
     files = [str(Path(__file__).with_name("sanitise.cpp")), f"{source}/memory.cpp"]
     program = str(tmp_path / "sanitise")
-    subprocess.run(
-        ["clang++-14", *flags.split(), "-DATTRACTOR_EXACT", "-DATTRACTOR_PATH=plain", f"-I{source}"]
-        + [*files, f"{source}/threads.cpp", "-o", program],
-        check=True,
-    )
+    defined = ["-DATTRACTOR_EXACT", "-DATTRACTOR_PATH=plain", f"-I{source}"]
+    command = ["clang++-14", *flags.split(), *defined, *files, f"{source}/threads.cpp"]
+    subprocess.run([*command, "-o", program], check=True)
     done = subprocess.run([program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "1680 runs\n"

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 import torch
-from contracts.cells import perturb, seeded
 from torch import Tensor
 from torch.func import functional_call
 
 import attractor.cells.layer.recurrent as layer
-from attractor.cells import LSTMCell, Recurrent, compile_steps, weight_drop
+from attractor.cells import LSTMCell, Recurrent, compile_steps, weight_drop, zoneout
 from attractor.cells.kernels import STATUS
 from attractor.cells.kernels.fused import fused
+from contracts.cells import perturb, seeded
 
 pytestmark = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATUS}")
 
@@ -53,6 +53,16 @@ def test_gradients_and_second_gradients_are_right(name: str, taken: list[bool]) 
     assert torch.autograd.gradcheck(run, (x, weight), atol=1e-6)
     assert torch.autograd.gradgradcheck(run, (x, weight), atol=1e-6)
     assert all(taken)
+
+
+def test_second_gradients_have_the_noise_of_the_first() -> None:
+    module = Recurrent(zoneout("lstm", 0.5, 0.3), 3, 5, dtype=torch.float64, generator=seeded())
+    x = draw(6, 4, 3).requires_grad_()
+    torch.manual_seed(0)
+    loss = module(x)[0].square().sum()
+    (plain,) = torch.autograd.grad(loss, x, retain_graph=True)
+    (again,) = torch.autograd.grad(loss, x, create_graph=True)
+    torch.testing.assert_close(plain, again)
 
 
 def test_a_graph_that_is_kept_gives_the_same_gradients_again() -> None:

@@ -155,5 +155,3 @@ def _loop_gradients(
     )
     by_input = iter(found)
     return [next(by_input) if tensor.requires_grad else None for tensor in inputs]
-
-

@@ -14,7 +14,7 @@ Tensors = tuple[Tensor, ...]
 
 
 class Done(NamedTuple):
-    """Outputs of all rows, the last states, the states of all rows or none, and the tape or none."""
+    """Outputs of all rows, last states, the states of all rows or none, and the tape or none."""
 
     output: Tensor
     last: Tensors

@@ -62,7 +62,9 @@ def _running(packed: PackedSequence | None) -> tuple[int, ...] | None:
 
 def _suits(cell: Cell[Any, Any], lengths: Tensor | None) -> bool:
     """Whether a kernel can stand in for the loop, as far as that does not depend on tensors."""
-    if STATUS.path is None or cell.chunk or not PATCHED.isdisjoint(vars(cell)):
+    if STATUS.path is None or cell.chunk:
+        return False
+    if not all(PATCHED.isdisjoint(vars(part)) for part in cell.modules()):
         return False
     if torch.compiler.is_compiling():
         return not exporting() and lengths is None
@@ -75,7 +77,7 @@ def _suits(cell: Cell[Any, Any], lengths: Tensor | None) -> bool:
 
 
 def _uniform(plan: Plan, x: Tensor, states: Sequence[Tensor]) -> bool:
-    """Whether all tensors are plain, in the processor's memory and of one type that kernels know."""
+    """Whether all tensors are plain, in main memory and of one type that kernels know."""
     tensors = [x, *states, *(weight for weight in plan.weights if weight is not None)]
     return x.dtype in (torch.float32, torch.float64) and all(
         tensor.dtype == x.dtype

@@ -129,9 +129,7 @@ def pointers(
 
 def run(kernel: str, call: Call, way: Literal["nowhere", "there", "back"]) -> int:
     """Run a kernel, while other Python threads go on; returns the numbers per row of its tape."""
-    width = int(
-        library().attractor_run(kernel.encode(), _WAYS.index(way), ctypes.byref(call))
-    )
+    width = int(library().attractor_run(kernel.encode(), _WAYS.index(way), ctypes.byref(call)))
     assert width != -1, kernel
     if width == -2:
         raise MemoryError(f"no memory left for the kernel of {kernel}")

@@ -167,6 +167,7 @@ class RecurrentDropoutCell(WrappedCell):
         super().__init__(cell)
         self.rate = probability("recurrent_dropout", "rate", rate)
         self.per = per
+        self.sees_whole_sequence = per == "sequence"
 
     def prepare(self, x: Tensor) -> Any:
         return self._masked(self.cell.prepare(x), x)
