@@ -50,7 +50,7 @@ void try_one(bool options) {
   bool nru = !strcmp(Kind<S>::name, "nru");
   int64_t sizes[] = {any(1, 40), any(1, 40), nru ? heads * part * part : any(1, 20),
                      nru ? heads : any(1, 9), nru ? heads * part : any(1, 4)};
-  if (!strncmp(Kind<S>::name, "irc_", 4) && Kind<S>(call).reads_x) sizes[0] = sizes[1];
+  if (any(0, 1)) sizes[0] = sizes[1];
   for (int i = 0; i < 5; i++) call.size[i] = sizes[i];
   for (double& number : call.number) number = options;
   call.constants = memory.make(call.batch);

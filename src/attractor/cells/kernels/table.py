@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from attractor.cells.base import Cell
-from attractor.cells.connected import DiagonalConnection, ResidualCell
+from attractor.cells.connected import SRU, DiagonalConnection, ResidualCell
 from attractor.cells.decaynet import DecayNetCell
 from attractor.cells.eurnn import EURNNCell
 from attractor.cells.fastgrnn import FastGRNNCell
@@ -148,7 +148,13 @@ def residual(cell: ResidualCell, x: Tensor, rows: Rows, lengths: Tensor | None) 
     shift = None if shift is None else F.pad(shift, (0, n))
     states = (n, n) if cell.design.cell_state else (n,)
     form = Form(RESIDUAL[type(cell)], n, states, (n,))
-    return Plan(form, cell.carried(x), (torch.cat([gates, candidate]), shift, fed_back, narrow))
+    read = torch.cat([gates, candidate])
+    if cell.weight_in is not None:  # seen through a matrix, which is multiplied into the others
+        read = read @ cell.weight_in
+        if cell.design is SRU:
+            read = torch.cat([read, cell.weight_in])
+            shift = None if shift is None else F.pad(shift, (0, n))
+    return Plan(form, x, (read, shift, fed_back, narrow))
 
 
 def rnn(cell: RNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:

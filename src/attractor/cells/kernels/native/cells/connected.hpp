@@ -10,8 +10,12 @@ namespace attractor::ATTRACTOR_PATH {
 template <class S>
 struct Connected : Cell<S> {
   ATTRACTOR_CELL;
-  Block G[3], A, H, C;
+  Block G[3], A, X, H, C;  // X is the input as a highway shows it, unless that is x itself
+  bool direct = true;
   using Cell<S>::Cell;
+
+  V shown(const At<S>& at) const { return direct ? load(at.x.p) : at.now(X); }
+  void give_shown(const At<S>& at, V d) const { direct ? store(at.d_x.p, d) : at.grad.put(X, d); }
 
   // d, and with it the gradient of a sigmoid's argument.
   static V through(V gate, V d) { return d * gate * (1 - gate); }
@@ -74,7 +78,7 @@ struct SruDesign {
 
   template <class S>
   static void forward(const Connected<S>& k, const At<S>& at) {
-    Vector<S> f = at.now(k.G[0]), p = at.now(k.G[1]), a = at.now(k.A), x = load(at.x.p);
+    Vector<S> f = at.now(k.G[0]), p = at.now(k.G[1]), a = at.now(k.A), x = k.shown(at);
     Vector<S> c = f * at.was(k.C) + (1 - f) * a;
     at.now.put(k.C, c), at.now.put(k.H, p * c + (1 - p) * x);
   }
@@ -84,8 +88,8 @@ struct SruDesign {
     Vector<S> f = at.now(k.G[0]), p = at.now(k.G[1]), d_h = at.carry(k.H);
     Vector<S> d_c = at.carry(k.C) + d_h * p;
     at.grad.put(k.G[0], k.through(f, d_c * (at.was(k.C) - at.now(k.A))));
-    at.grad.put(k.G[1], k.through(p, d_h * (at.now(k.C) - load(at.x.p))));
-    at.grad.put(k.A, d_c * (1 - f)), store(at.d_x.p, d_h * (1 - p));
+    at.grad.put(k.G[1], k.through(p, d_h * (at.now(k.C) - k.shown(at))));
+    at.grad.put(k.A, d_c * (1 - f)), k.give_shown(at, d_h * (1 - p));
     at.carry.put(k.C, d_c * f), at.carry.put(k.H, Vector<S>{});
   }
 };
@@ -137,7 +141,8 @@ struct FastGrnnDesign {
 template <class S, class Design>
 struct Residual : Connected<S> {
   ATTRACTOR_CELL;
-  using Connected<S>::G, Connected<S>::A, Connected<S>::H, Connected<S>::C;
+  using Connected<S>::G, Connected<S>::A, Connected<S>::X, Connected<S>::H, Connected<S>::C;
+  using Connected<S>::direct;
   static constexpr const char* name = Design::residual;
   Block B;  // U h, between the two
   Link<S>*narrow = nullptr, *gates;
@@ -145,12 +150,16 @@ struct Residual : Connected<S> {
   explicit Residual(const Call& c) : Connected<S>(c) {
     for (int g = 0; g < Design::gates; g++) G[g] = block(units);
     A = block(units);
+    direct = inputs == units;
+    bool through = Design::reads_x && !direct;
+    if (through) X = block(units);
     if (c.weight[3]) B = block(inputs);
     output = H = state(units);
     if (Design::cell_state) C = state(units);
-    this->reads_x = Design::reads_x;
+    this->reads_x = Design::reads_x && direct;
     if constexpr (Design::gates == 1) reads_input(G[0], A);
-    if constexpr (Design::gates == 2) reads_input(G[0], G[1], A);
+    if constexpr (Design::gates == 2)
+      through ? reads_input(G[0], G[1], A, X) : reads_input(G[0], G[1], A);
     if constexpr (Design::gates == 3) reads_input(G[0], G[1], G[2], A);
     if (c.weight[3]) narrow = link(3, From::was, H, B);
     From from = narrow ? From::now : From::was;
