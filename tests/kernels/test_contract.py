@@ -78,7 +78,8 @@ def answers(module: Recurrent, lengths: list[int] | None, every: bool) -> list[T
     batch = 5
     torch.manual_seed(4)  # what noise is drawn from
     x = draw(7, batch, module.input_size, seed=2, dtype=dtype).requires_grad_()
-    start = pytree.tree_leaves(module.cells[0].initial_state(batch))
+    cell: Any = module.cells[0]
+    start = pytree.tree_leaves(cell.initial_state(batch))
     directions = len(module.cells)
     state = [
         draw(directions, *s.shape, seed=3 + i, dtype=dtype).requires_grad_()
@@ -114,7 +115,8 @@ def paths(monkeypatch: pytest.MonkeyPatch) -> Any:
     return ask
 
 
-def same(kernel: list[Tensor], loop: list[Tensor], tolerance: float) -> None:
+def same(both: tuple[list[Tensor], list[Tensor]], tolerance: float) -> None:
+    kernel, loop = both
     for index, (found, expected) in enumerate(zip(kernel, loop, strict=True)):
         scale = 1 + expected.abs().max().item()
         error = (found - expected).abs().max().item() / scale
@@ -127,8 +129,8 @@ def test_kernel_is_the_loop(
     name: str, options: dict[str, Any], dtype: torch.dtype, paths: Any
 ) -> None:
     module = make(name, options, dtype)
-    same(*paths(module, None, True), TOLERANCE[dtype])
-    same(*paths(module, [3, 7, 1, 7, 2], True), TOLERANCE[dtype])
+    same(paths(module, None, True), TOLERANCE[dtype])
+    same(paths(module, [3, 7, 1, 7, 2], True), TOLERANCE[dtype])
 
 
 ZONED = [
@@ -147,16 +149,16 @@ def test_zoneout_is_the_loops(
 ) -> None:
     made = Recurrent(zoneout(name, cell_rate, hidden_rate), 3, 13, dtype=torch.float64)
     made.train(training)
-    same(*paths(made, None, True), 1e-10)
-    same(*paths(made, [3, 7, 1, 7, 2], True), 1e-10)
+    same(paths(made, None, True), 1e-10)
+    same(paths(made, [3, 7, 1, 7, 2], True), 1e-10)
 
 
 @pytest.mark.parametrize("name", ["lstm", "nru", "sru"])
 def test_kernel_is_the_loop_both_ways_and_without_states(name: str, paths: Any) -> None:
     module = make(name, {}, torch.float64)
-    same(*paths(module, None, False), 1e-10)
+    same(paths(module, None, False), 1e-10)
     both = make(name, {}, torch.float64, bidirectional=True)
-    same(*paths(both, [3, 7, 1, 7, 2], False), 1e-10)
+    same(paths(both, [3, 7, 1, 7, 2], False), 1e-10)
 
 
 def test_every_cell_of_products_and_pointwise_arithmetic_has_a_kernel() -> None:

@@ -26,7 +26,7 @@ NAMES = sorted(name for name in CELLS if CELLS[name] in KERNELS)
 
 
 def make(name: str, inputs: int, units: int, dtype: torch.dtype = torch.float32) -> Recurrent:
-    options = {"capacity": 2} if name in ("eurnn", "goru") else {}
+    options: dict[str, Any] = {"capacity": 2} if name in ("eurnn", "goru") else {}
     return Recurrent(name, inputs, units, dtype=dtype, generator=seeded(), **options)
 
 

@@ -53,9 +53,12 @@ def test_segments_keep_less(every: int, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("attractor.cells.kernels.calls.empty", counted)
     module = Recurrent("lstm", 1, 16, checkpoint_every=every)
     held: list[int] = []
-    with torch.autograd.graph.saved_tensors_hooks(
-        lambda t: held.append(t.numel()) or t, lambda t: t
-    ):
+
+    def save(tensor: Tensor) -> Tensor:
+        held.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor):
         output, _ = module(torch.zeros(10_000, 1, 1))
     output.sum().backward()
     record = 6 * 16  # four gates, h and c

@@ -34,12 +34,13 @@ def run(job: Job, x: Tensor, plan: Plan, states: Sequence[Tensor], rows: Rows) -
     given = (plan.x, *plan.weights, *states)
     keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
     count = len(states)
+    made: Sequence[Tensor]
     if torch.compiler.is_compiling():
         made = unroll(plan, list(states), rows, keep=keep, every=job.every)
     elif keep:
         parameters = tuple(job.cell.parameters())
-        kind = plan._replace(x=None, weights=(), loop=None)
-        made = _Fused.apply(job, kind, rows, x, *parameters, *given)
+        kind = plan._replace(x=plan.x.detach()[:0], weights=(), loop=None)
+        made = _Fused.apply(job, kind, rows, x, *parameters, *given)  # type: ignore[no-untyped-call]
     else:
         done = forward(_dense(plan), _contiguous(states), rows, keep=False, every=job.every)
         made = (done.output, *done.last, *done.every)

@@ -16,8 +16,15 @@ from attractor.cells.kernels.plan import Plan, Rows
 from attractor.cells.kernels.table import KERNELS
 from attractor.cells.layer.unroll import Unrolled, exporting
 
-PATCHED = {"step", "prepare", "prepare_ragged", "recurrent", "activate", "ready"}
-"""Methods that somebody may have replaced on one cell, which then is no longer what it was."""
+METHODS = ("step", "prepare", "prepare_ragged", "recurrent", "activate", "ready")
+"""What a kernel stands for; somebody may have replaced one, on a cell or on its class."""
+
+
+def _methods(kind: type[Cell[Any, Any]]) -> list[Any]:
+    return [getattr(kind, name, None) for name in METHODS]
+
+
+ORIGINAL = {kind: _methods(kind) for kind in KERNELS}
 
 
 def fused(
@@ -64,15 +71,22 @@ def _suits(cell: Cell[Any, Any], lengths: Tensor | None) -> bool:
     """Whether a kernel can stand in for the loop, as far as that does not depend on tensors."""
     if STATUS.path is None or cell.chunk:
         return False
-    if not all(PATCHED.isdisjoint(vars(part)) for part in cell.modules()):
-        return False
     if torch.compiler.is_compiling():
         return not exporting() and lengths is None
-    return not (
+    return _untouched(cell) and not (
         torch.is_autocast_enabled("cpu")
-        or torch.jit.is_tracing()
+        or torch._C._get_tracing_state() is not None
         or forward_ad._current_level >= 0
         or torch._C._are_functorch_transforms_active()
+    )
+
+
+def _untouched(cell: Cell[Any, Any]) -> bool:
+    """Whether the methods of a cell, and of one within it, are those that kernels stand for."""
+    return all(
+        ORIGINAL.get(type(part)) == _methods(type(part)) and vars(part).keys().isdisjoint(METHODS)
+        for part in cell.modules()
+        if isinstance(part, Cell)
     )
 
 

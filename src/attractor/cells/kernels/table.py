@@ -85,7 +85,8 @@ def gru(cell: GRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
 
 def highway(cell: HighwayCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
     n, connection = cell.hidden_size, cell.connection
-    read, shift = cell.weight_candidate, None
+    read: Tensor = cell.weight_candidate
+    shift = None
     if cell.gate_reads_input:
         read = torch.cat([connection.weight_gate, read])
         shift = F.pad(connection.bias_gate, (0, n))
@@ -142,7 +143,8 @@ def residual(cell: ResidualCell, x: Tensor, rows: Rows, lengths: Tensor | None) 
             fed_back, narrow = gates, corrected
         else:
             fed_back = gates @ corrected
-    candidate, shift = cell.weight_candidate, cell.shift()
+    candidate: Tensor = cell.weight_candidate
+    shift = cell.shift()
     if isinstance(cell, IRCFastGRNNCell):
         candidate = torch.sigmoid(cell.beta_raw).view(-1, 1) * candidate
     shift = None if shift is None else F.pad(shift, (0, n))
@@ -199,7 +201,7 @@ def zoneout(cell: ZoneoutCell, x: Tensor, rows: Rows, lengths: Tensor | None) ->
         packed = mask if lengths is None else pack_padded_sequence(mask, lengths).data
         keep[index] = packed.contiguous() if cell.training else rate
     again = copy(cell)  # whose masks are these
-    again.masks = lambda _: masks  # type: ignore[method-assign]
+    vars(again)["masks"] = lambda _: masks
     return plan._replace(keep=tuple(keep), loop=again)
 
 

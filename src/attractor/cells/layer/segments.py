@@ -34,7 +34,7 @@ def in_segments(run: Run, x: Tensor, state: Any, steps: int) -> Unrolled:
         torch.Size([10, 2, 8])
     """
     pieces = []
-    for segment in x.split(steps):
+    for segment in torch.split(x, steps):
         leaves, spec = pytree.tree_flatten(state)
 
         def step(segment: Tensor, *leaves: Tensor, spec: Any = spec) -> Unrolled:
