@@ -5,9 +5,11 @@ Without a compiler the install goes on without them, and everything runs on the 
 
 import os
 import platform
+import re
 import shutil
 import subprocess  # the compiler
 import sys
+import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -69,7 +71,7 @@ def run(command: list[str]) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
 
 
-class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
+class CustomBuildHook(BuildHookInterface):
     """Puts the library beside the package's files, in a wheel and in an editable install."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -85,7 +87,8 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
             return
         build_data["artifacts"].append(f"/{library.relative_to(self.root)}")
         build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        # for any Python, but for one kind of machine
+        build_data["tag"] = f"py3-none-{re.sub('[-.]', '_', sysconfig.get_platform())}"
 
 
 if __name__ == "__main__":

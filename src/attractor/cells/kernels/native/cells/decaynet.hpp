@@ -42,7 +42,7 @@ struct DecayNet : Cell<S> {
     s.each(units, [&](At<S> at) {
       V i = at.now(I), o = at.now(O), a = at.now(A), old = at.was(C), p = at.now(P);
       V seen = tanh(at.now(C)), d_h = at.carry(H), d_c = at.carry(C) + d_h * o * (1 - seen * seen);
-      V slope = (p >= 0) & (p <= right) ? sin(right - within(p)) : V{};
+      V slope = p < 0 ? V{} : sin(right - within(p));  // also zero above a right angle
       V d_p = at.carry(P) + d_c * old * slope;
       at.grad.put(F, -rate[at.sequence] * d_p), at.grad.put(I, d_c * a * i * (1 - i));
       at.grad.put(O, d_h * seen * o * (1 - o)), at.grad.put(A, d_c * i * (1 - a * a));
