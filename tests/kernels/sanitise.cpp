@@ -1,5 +1,6 @@
 // Every kernel there and back on memory of exactly its size, for a compiler that watches each
-// access: c++ -fsanitize=address,undefined -DATTRACTOR_EXACT -DATTRACTOR_PATH=plain. Prints how many runs there were.
+// access: clang++ -fsanitize=address,undefined -DATTRACTOR_EXACT -DATTRACTOR_PATH=plain. Prints how
+// many runs there were.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -42,7 +43,8 @@ void try_one(bool options) {
   std::vector<int64_t> running;
   call.bytes = sizeof(S), call.threads = int(any(1, 3));
   call.steps = any(1, 12), call.batch = any(1, 14);
-  for (int64_t t = 0; t < call.steps; t++) running.push_back(t ? any(1, running.back()) : call.batch);
+  running.push_back(call.batch);
+  for (int64_t t = 1; t < call.steps; t++) running.push_back(any(1, running.back()));
   if (any(0, 1)) running.assign(call.steps, call.batch);
   for (int64_t n : running) call.rows += n;
   call.running = running.data();
@@ -79,11 +81,13 @@ void try_one(bool options) {
     int64_t size = cell.states[i].size;
     call.state[i] = memory.make(call.batch * size), call.last[i] = memory.make(call.batch * size);
     call.every[i] = memory.make(call.rows * size), call.d_every[i] = memory.make(call.rows * size);
-    call.d_last[i] = memory.make(call.batch * size), call.d_state[i] = memory.make(call.batch * size);
+    call.d_last[i] = memory.make(call.batch * size);
+    call.d_state[i] = memory.make(call.batch * size);
+    if (options) call.keep[i] = memory.make(call.rows * size);
   }
   call.d_x = memory.make(call.rows * cell.inputs);
   run<S, Kind>(call, Way::there);
-  call.tape = memory.make(call.rows * cell.width);
+  call.tape = memory.make(call.rows * run<S, Kind>(call, Way::nowhere));
   run<S, Kind>(call, Way::there);
   run<S, Kind>(call, Way::back);
 }

@@ -14,7 +14,7 @@ inline int64_t packed_size(int64_t K, int64_t N) {
   return K * padded<S>(N);
 }
 
-// c (M rows of V vectors) = or += a (M rows of K) times one panel. a[i][k] is at i * row + k * next.
+// c (M rows of V vectors) = or += a (M rows of K) times one panel. a[i][k] is `row` i + `next` k.
 template <int M, int V, bool Add, class S>
 inline void tile(const S* a, int64_t row, int64_t next, const S* panel, int64_t K, S* c,
                  int64_t stride) {
@@ -69,8 +69,8 @@ inline void one_row(const S* a, const S* packed, int64_t K, int64_t N, S* c) {
 
 // C (rows of N, whole vectors) = or += A (rows of K) times the packed matrix.
 template <bool Add, class S>
-[[gnu::noinline]] void multiply(const S* a, int64_t row, int64_t rows, const S* packed, int64_t K, int64_t N,
-                     S* c, int64_t stride) {
+[[gnu::noinline]] void multiply(const S* a, int64_t row, int64_t rows, const S* packed, int64_t K,
+                                int64_t N, S* c, int64_t stride) {
   constexpr int W = kWidth<S>;
   if (rows == 1) return one_row<Add>(a, packed, K, N, c);
   int64_t groups = ceil_div(rows, kRows);
@@ -98,11 +98,11 @@ struct Place {
   }
 };
 
-// D (rows of N) += L^T R for many rows at once: what a product gives its weights. The rows of R are
-// already in panels; those of L are picked as they come. Columns first to last of L are done.
+// D (rows of N) += L^T R for many rows at once: what a product gives its weights. The rows of R
+// are already in panels; those of L are picked as they come. Columns first to last of L are done.
 template <class S>
-[[gnu::noinline]] void outer(const S* left, int64_t row, int64_t first, int64_t last, const S* panels,
-                  int64_t rows, int64_t N, S* d, S* scratch) {
+[[gnu::noinline]] void outer(const S* left, int64_t row, int64_t first, int64_t last,
+                             const S* panels, int64_t rows, int64_t N, S* d, S* scratch) {
   constexpr int W = kWidth<S>;
   for (int64_t m = first; m < last; m += kRows) {
     int count = int(least(kRows, last - m));

@@ -1,4 +1,5 @@
 // All cells, for the instruction set that this file is compiled for.
+#include "back.hpp"
 #include "cells/connected.hpp"
 #include "cells/decaynet.hpp"
 #include "cells/fastgrnn.hpp"
@@ -9,7 +10,7 @@
 #include "cells/simple.hpp"
 #include "cells/sru.hpp"
 #include "cells/stat_ru.hpp"
-#include "driver.hpp"
+#include "there.hpp"
 
 #define ATTRACTOR_TEXT_(x) #x
 #define ATTRACTOR_TEXT(x) ATTRACTOR_TEXT_(x)

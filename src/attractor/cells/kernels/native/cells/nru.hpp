@@ -22,8 +22,8 @@ struct Nru : Cell<S> {
 
   // sizes: units, memory, heads, side
   explicit Nru(const Call& c)
-      : Cell<S>(c), count(c.size[3]), side(c.size[4]), share(S(c.number[0])), scales(c.number[1] != 0) {
-    part = side / count;
+      : Cell<S>(c), count(c.size[3]), side(c.size[4]), part(side / count) {
+    share = S(c.number[0]), scales = c.number[1] != 0;
     N = block(units), K = block(2 * count), P = block(2 * side), Q = block(2 * side);
     output = H = state(units), M = state(c.size[2]);
     reads_input(N, K, P, Q);

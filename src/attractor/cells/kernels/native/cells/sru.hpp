@@ -77,7 +77,8 @@ struct TLstm : Cell<S> {
     s.each(units, [&](At<S> at) {
       int64_t n = units - at.unit;
       V f = sigmoid(at.now(sums[0]) + at.was.some(part(0), n));
-      V o = at.now(sums[1]) + at.was.some(part(1), n), a = at.now(sums[2]) + at.was.some(part(2), n);
+      V o = at.now(sums[1]) + at.was.some(part(1), n);
+      V a = at.now(sums[2]) + at.was.some(part(2), n);
       o = squash ? tanh(o) : sigmoid(o);
       V c = f * at.was(C) + (1 - f) * a;
       at.now.put(sums[0], f), at.now.put(sums[1], o), at.now.put(sums[2], a);
