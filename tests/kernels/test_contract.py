@@ -20,6 +20,11 @@ pytestmark = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATU
 FORMS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in sorted(CELLS) if CELLS[name] in KERNELS),
     ("decaynet", {"length": 5, "bias": False}),
+    ("decaynet", {"length": 9}),
+    ("ihc_lstm", {"bias": False}),
+    ("irc_gru", {"bias": False}),
+    ("nru", {"bias": False, "average_heads": True}),
+    ("stat_ru", {"bias": False}),
     ("eurnn", {"real": True}),
     ("eurnn", {"capacity": 3, "hidden_size": 13}),
     ("fastgrnn", {"bias": False}),
@@ -79,14 +84,17 @@ def answers(module: Recurrent, lengths: list[int] | None, every: bool) -> list[T
     torch.manual_seed(4)  # what noise is drawn from
     x = draw(7, batch, module.input_size, seed=2, dtype=dtype).requires_grad_()
     cell: Any = module.cells[0]
-    start = pytree.tree_leaves(cell.initial_state(batch))
+    leaves = pytree.tree_leaves(cell.initial_state(batch))
     directions = len(module.cells)
     state = [
         draw(directions, *s.shape, seed=3 + i, dtype=dtype).requires_grad_()
-        for i, s in enumerate(start)
+        for i, s in enumerate(leaves)
     ]
     given = x if lengths is None else pack_padded_sequence(x, lengths, enforce_sorted=False)
-    output, *rest = module(given, state if len(state) > 1 else state[0], return_states=every)
+    if getattr(cell, "length", 0) is None:  # a DecayNet that must see whole sequences
+        state = []
+    start = (state if len(state) > 1 else state[0]) if state else None
+    output, *rest = module(given, start, return_states=every)
     shown = output.data if isinstance(output, PackedSequence) else output
     made = [shown, *pytree.tree_leaves(rest)]
     weights = [draw(*m.shape, seed=9 + i, dtype=dtype) for i, m in enumerate(made)]

@@ -16,7 +16,7 @@ from attractor.cells.kernels.plan import Plan, Rows
 from attractor.cells.kernels.table import KERNELS
 from attractor.cells.layer.unroll import Unrolled, exporting
 
-METHODS = ("step", "prepare", "prepare_ragged", "recurrent", "activate", "ready")
+METHODS = ("step", "prepare", "prepare_ragged", "read", "candidate", "carried", "masks")
 """What a kernel stands for; somebody may have replaced one, on a cell or on its class."""
 
 
@@ -33,20 +33,20 @@ def fused(
     """What the time loop would return, or ``None`` if there is no kernel for this.
 
     Args:
-        cell: the cell, before it is made ready.
+        cell: the cell.
         x: the input ``(time, batch, features)``.
         state: the state to start from.
         lengths: how long each sequence is, from the longest to the shortest, or ``None``.
         return_states: also return the states after each step.
     """
     planner = KERNELS.get(type(cell))
-    if planner is None or not _suits(cell, lengths):
+    if planner is None or not x.numel() or not _suits(cell, lengths):
         return None
     leaves, spec = pytree.tree_flatten(state)
     packed = None if lengths is None else pack_padded_sequence(x, lengths)
     rows = Rows(x.shape[0], x.shape[1], _running(packed))
     flat = x.flatten(0, 1) if packed is None else packed.data
-    plan = planner(cell.ready(), flat, rows, lengths)
+    plan = planner(cell, flat, rows, lengths)
     if plan is None or (plan.keep and torch.compiler.is_compiling()):
         return None
     if not _uniform(plan, x, leaves):

@@ -15,19 +15,21 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from attractor.cells.base import Cell
-from attractor.cells.connected import SRU, DiagonalConnection, ResidualCell
 from attractor.cells.decaynet import DecayNetCell
 from attractor.cells.eurnn import EURNNCell
 from attractor.cells.fastgrnn import FastGRNNCell
+from attractor.cells.gated import joined
 from attractor.cells.goru import GORUCell
 from attractor.cells.gru import GRUCell
 from attractor.cells.ihc import HighwayCell, IHCGRUCell, IHCLSTMCell
-from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell, IRCSRUCell, IRCTLSTMCell
+from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell, ResidualCell
+from attractor.cells.irc_diagonal import DiagonalConnection, IRCSRUCell, IRCTLSTMCell
 from attractor.cells.janet import JANETCell
 from attractor.cells.kernels.plan import Form, Plan, Rows
 from attractor.cells.lstm import LSTMCell
 from attractor.cells.nru import NRUCell
 from attractor.cells.rnn import RNNCell
+from attractor.cells.rotations import matrix, pays
 from attractor.cells.sru import SRUCell
 from attractor.cells.stat_ru import StatRUCell
 from attractor.cells.tlstm import TLSTMCell
@@ -44,13 +46,14 @@ def decaynet(cell: DecayNetCell, x: Tensor, rows: Rows, lengths: Tensor | None) 
     else:
         rate = (math.pi / 12 / lengths.to(torch.float64)).to(x.dtype)
     form = Form("decaynet", n, (n, n, n), (n,))
-    return Plan(form, x, (cell.weight_ih, cell.shift(), cell.weight_hh), rate)
+    return Plan(form, x, (cell.weight_ih, joined(cell.biases()), cell.weight_hh), rate)
 
 
 def eurnn(cell: EURNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
-    n, turns = cell.hidden_size, cell.dense
-    if turns is None:
+    n = cell.hidden_size
+    if cell.bias is None or not pays(n, rows.steps):
         return None
+    turns = matrix(n, cell.layers, cell.theta, cell.phi, cell.omega)
     if cell.real:
         form = Form("eurnn_real", n, (n,), (n,))
         return Plan(form, x, (cell.weight_ih, None, turns, cell.bias + 0.01))
@@ -59,7 +62,7 @@ def eurnn(cell: EURNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Pla
 
 
 def fastgrnn(cell: FastGRNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
-    n, shift = cell.hidden_size, cell.shift()
+    n, shift = cell.hidden_size, None if cell.shared else cell.bias
     constants = [torch.sigmoid(raw).expand(n) for raw in (cell.beta_raw, cell.kappa_raw)]
     later = cell.bias.chunk(2) if cell.bias is not None and cell.shared else (None, None)
     form = Form("fastgrnn", n, (n,), (n,), (float(cell.shared),))
@@ -67,12 +70,12 @@ def fastgrnn(cell: FastGRNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) 
 
 
 def goru(cell: GORUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
-    n, turns = cell.hidden_size, cell.dense
-    if turns is None:
+    n = cell.hidden_size
+    if cell.modrelu_bias is None or not pays(n, rows.steps):
         return None
-    shift = cell.modrelu_bias + 0.001
+    turns, shift = matrix(n, cell.layers, cell.theta), cell.modrelu_bias + 0.001
     form = Form("goru", n, (n,), (n,))
-    return Plan(form, x, (cell.weight_ih, cell.shift(), cell.weight_hh, turns[2 * n :], shift))
+    return Plan(form, x, (cell.weight_ih, joined(cell.biases()), cell.weight_hh, turns, shift))
 
 
 def gru(cell: GRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
@@ -89,9 +92,9 @@ def highway(cell: HighwayCell, x: Tensor, rows: Rows, lengths: Tensor | None) ->
     shift = None
     if cell.gate_reads_input:
         read = torch.cat([connection.weight_gate, read])
-        shift = F.pad(connection.bias_gate, (0, n))
-    kernel = "ihc_lstm" if cell.design.cell_state else "ihc_gru"
-    states = (n, n) if cell.design.cell_state else (n,)
+        shift = joined((*cell.biases(), n))
+    kernel = "ihc_lstm" if cell.cell_state else "ihc_gru"
+    states = (n, n) if cell.cell_state else (n,)
     form = Form(kernel, n, states, (n,), (float(cell.gate_reads_input),))
     fed_back = connection.weight.chunk(2)
     return Plan(form, x, (read, shift, *fed_back, cell.weight_gates, cell.bias_forget))
@@ -144,16 +147,15 @@ def residual(cell: ResidualCell, x: Tensor, rows: Rows, lengths: Tensor | None) 
         else:
             fed_back = gates @ corrected
     candidate: Tensor = cell.weight_candidate
-    shift = cell.shift()
+    shift = joined((*cell.gate_biases(), n))
     if isinstance(cell, IRCFastGRNNCell):
         candidate = torch.sigmoid(cell.beta_raw).view(-1, 1) * candidate
-    shift = None if shift is None else F.pad(shift, (0, n))
-    states = (n, n) if cell.design.cell_state else (n,)
+    states = (n, n) if cell.cell_state else (n,)
     form = Form(RESIDUAL[type(cell)], n, states, (n,))
     read = torch.cat([gates, candidate])
     if cell.weight_in is not None:  # seen through a matrix, which is multiplied into the others
         read = read @ cell.weight_in
-        if cell.design is SRU:
+        if isinstance(cell, IRCSRUCell):
             read = torch.cat([read, cell.weight_in])
             shift = None if shift is None else F.pad(shift, (0, n))
     return Plan(form, x, (read, shift, fed_back, narrow))
@@ -179,7 +181,8 @@ def stat_ru(cell: StatRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> 
     sizes = (n, cell.statistics, cell.recurrent_size, count)
     form = Form("stat_ru", n, (count * cell.statistics,), sizes)
     matrices = (cell.weight_r, cell.weight_m, cell.weight_h)
-    shifts = (cell.bias_r, cell.bias_h)
+    no_shifts = (x.new_zeros(cell.recurrent_size), x.new_zeros(n))
+    shifts = no_shifts if cell.bias_r is None else (cell.bias_r, cell.bias_h)
     return Plan(form, x, (cell.weight_ih, cell.bias, *matrices, *shifts, cell.alpha.flatten()))
 
 

@@ -49,7 +49,6 @@ def unroll_cell(
     cell: Cell[Any, Any], x: Tensor, state: Any, lengths: Tensor | None, return_states: bool
 ) -> Unrolled:
     """The time loop from the input on, for sequences that end after `lengths` steps, if given."""
-    cell = cell.ready()
     if lengths is None:
         return unroll(cell, cell.prepare(x), state, return_states=return_states)
     sizes = (lengths[None] > torch.arange(x.shape[0])[:, None]).sum(1).tolist()

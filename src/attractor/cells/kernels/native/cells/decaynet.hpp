@@ -5,13 +5,14 @@
 namespace attractor::ATTRACTOR_PATH {
 
 // An LSTM whose forget gate is f = sin p, within its range, where
-// p = p - rate (W x + U h + 3), and the rate is a constant of each sequence
+// p is a right angle less what it has fallen, fall = fall + rate (W x + U h + 3), and the rate is a
+// constant of each sequence
 template <class S>
 struct DecayNet : Cell<S> {
   ATTRACTOR_CELL;
   static constexpr const char* name = "decaynet";
   static constexpr S right = S(1.5707963267948966);
-  Block F, I, O, A, H, C, P;
+  Block F, I, O, A, H, C, P;  // P is the fall
   Link<S>* U;
   const S* rate;
 
@@ -31,22 +32,22 @@ struct DecayNet : Cell<S> {
     s.add(U);
     s.each(units, [&](At<S> at) {
       V i = sigmoid(at.now(I)), o = sigmoid(at.now(O)), a = tanh(at.now(A));
-      V p = at.was(P) - rate[at.sequence] * (at.now(F) + 3);
-      V c = sin(within(p)) * at.was(C) + i * a;
+      V fall = at.was(P) + rate[at.sequence] * (at.now(F) + 3);
+      V c = sin(within(right - fall)) * at.was(C) + i * a;
       at.now.put(I, i), at.now.put(O, o), at.now.put(A, a);
-      at.now.put(H, o * tanh(c)), at.now.put(C, c), at.now.put(P, p);
+      at.now.put(H, o * tanh(c)), at.now.put(C, c), at.now.put(P, fall);
     });
   }
 
   void backward(const Step<S>& s) const override {
     s.each(units, [&](At<S> at) {
-      V i = at.now(I), o = at.now(O), a = at.now(A), old = at.was(C), p = at.now(P);
+      V i = at.now(I), o = at.now(O), a = at.now(A), old = at.was(C), p = right - at.now(P);
       V seen = tanh(at.now(C)), d_h = at.carry(H), d_c = at.carry(C) + d_h * o * (1 - seen * seen);
       V slope = p < 0 ? V{} : sin(right - within(p));  // also zero above a right angle
-      V d_p = at.carry(P) + d_c * old * slope;
-      at.grad.put(F, -rate[at.sequence] * d_p), at.grad.put(I, d_c * a * i * (1 - i));
+      V d_fall = at.carry(P) - d_c * old * slope;
+      at.grad.put(F, rate[at.sequence] * d_fall), at.grad.put(I, d_c * a * i * (1 - i));
       at.grad.put(O, d_h * seen * o * (1 - o)), at.grad.put(A, d_c * i * (1 - a * a));
-      at.carry.put(C, d_c * sin(within(p))), at.carry.put(P, d_p);
+      at.carry.put(C, d_c * sin(within(p))), at.carry.put(P, d_fall);
     });
     s.set_back(U);
   }
