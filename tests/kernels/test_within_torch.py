@@ -9,6 +9,7 @@ from torch.func import functional_call
 
 import attractor.cells.layer.recurrent as layer
 from attractor.cells import LSTMCell, Recurrent, compile_steps, weight_drop, zoneout
+from attractor.cells.gated import PLAIN
 from attractor.cells.kernels import STATUS
 from attractor.cells.kernels.fused import fused
 from contracts.cells import perturb, seeded
@@ -129,8 +130,8 @@ def test_autocast_takes_the_loop(taken: list[bool]) -> None:
 
 def test_a_cell_of_somebody_elses_takes_the_loop(taken: list[bool]) -> None:
     class Halved(LSTMCell):
-        def step(self, prepared: Any, state: Any) -> Any:
-            output, state = super().step(prepared, state)
+        def step(self, prepared: Any, state: Any, tap: Any = PLAIN) -> Any:
+            output, state = super().step(prepared, state, tap)
             return output / 2, state
 
     module = Recurrent(Halved, 3, 5)
