@@ -39,7 +39,7 @@ docs: .venv/.installed-dev
 clean:
 	rm -rf .venv site runs
 
-.venv/.installed: pyproject.toml constraints.txt
+.venv/.installed: pyproject.toml constraints.txt $(wildcard src/attractor/cells/kernels/native/*.?pp src/attractor/cells/kernels/native/cells/*)
 	@echo "setting up .venv (once; torch is large)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(PIP) install -e .

@@ -97,6 +97,7 @@ def test_doctor_says_what_is_missing_and_what_to_do() -> None:
     found = {row["what"]: row for row in rows}
     assert found["torch"]["found"].startswith("2.")
     assert {"python", "device", "threads", "data root", "data: mnist"} <= set(found)
+    assert found["kernels"]["found"].startswith(("active (", "off ("))
     for row in rows:
         if row["found"] in ("missing", "none", "not installed"):
             assert row["advice"]

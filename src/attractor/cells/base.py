@@ -77,6 +77,9 @@ class Cell(nn.Module, ABC, Generic[P, S]):
     chunk: int = 0
     """Time steps that are trained as one compiled function; see `compile_steps`."""
 
+    sees_whole_sequence: bool = False
+    """Whether `prepare` makes something else of a sequence than of its pieces."""
+
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
         self.input_size = positive(type(self), "input_size", input_size)

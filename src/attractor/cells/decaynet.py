@@ -94,6 +94,7 @@ class DecayNetCell(GatedCell[DecayNetInput, DecayNetState]):
         super().__init__(input_size, hidden_size)
         to: Placement = {"device": device, "dtype": dtype}
         self.length = None if length is None else positive(type(self), "length", length)
+        self.sees_whole_sequence = length is None
         self.weight_ih = nn.Parameter(torch.empty(4 * hidden_size, input_size, **to))
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size, **to))
         self.bias = nn.Parameter(torch.zeros(3 * hidden_size, **to)) if bias else None

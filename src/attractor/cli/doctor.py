@@ -23,6 +23,8 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
 def _machine() -> list[tuple[str, str, str]]:
     import torch
 
+    from attractor.cells.kernels import STATUS
+
     devices = [f"cuda ({torch.cuda.get_device_name()})"] if torch.cuda.is_available() else []
     compiler = shutil.which("c++")
     devices += ["mps"] if torch.backends.mps.is_available() else []
@@ -30,6 +32,7 @@ def _machine() -> list[tuple[str, str, str]]:
         ("python", platform.python_version(), ""),
         ("device", ", ".join([*devices, "cpu"]), "" if devices else "all works on the CPU"),
         ("threads", f"{torch.get_num_threads()} ({platform.machine()})", ""),
+        ("kernels", str(STATUS), STATUS.advice),
         ("compiler", compiler or "none", _unless(compiler, "train.compile needs one")),
     ]
 

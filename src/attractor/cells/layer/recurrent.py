@@ -11,8 +11,10 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell, autocasts, check_input, map_state, positive
+from attractor.cells.kernels.fused import fused
 from attractor.cells.layer.checkpoint import from_torch, saved_by_torch
-from attractor.cells.layer.unroll import Unrolled, exporting, unroll, unroll_ragged
+from attractor.cells.layer.segments import check_divisible, in_segments
+from attractor.cells.layer.unroll import Unrolled, exporting, unroll_cell
 from attractor.cells.table import CELLS
 from attractor.errors import InputError, unknown
 from attractor.tables import lookup
@@ -36,6 +38,9 @@ class Recurrent(nn.Module):
         bidirectional: also read from the end; outputs are concatenated.
         device: where the parameters are.
         dtype: the type of the parameters.
+        checkpoint_every: in training keep the state of every so many steps only, and compute what
+            is between again on the way back; 0 keeps all. About the root of the number of steps
+            needs least memory.
         generator: draws the initial weights; ``None`` means torch's default generator.
         cell_options: go to the cell.
 
@@ -70,6 +75,7 @@ class Recurrent(nn.Module):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         *,
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
         **cell_options: Any,
     ) -> None:
@@ -91,6 +97,9 @@ class Recurrent(nn.Module):
         self.batch_first = batch_first
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
+        self.checkpoint_every = checkpoint_every and positive(
+            type(self), "checkpoint_every", checkpoint_every
+        )
         self.cells = nn.ModuleList()
         features = input_size
         for _ in range(num_layers):
@@ -175,7 +184,7 @@ class Recurrent(nn.Module):
             outputs = []
             for direction in range(self.num_directions):
                 index = layer * self.num_directions + direction
-                y, state, states = _run_one(
+                y, state, states = self._run_one(
                     self.cells[index], x, initial[index], lengths, bool(direction), return_states
                 )
                 outputs.append(y)
@@ -184,6 +193,35 @@ class Recurrent(nn.Module):
             x = torch.cat(outputs, dim=-1) if self.bidirectional else outputs[0]
         states = map_state(lambda *s: torch.stack(s, 1), *every) if return_states else ()
         return Unrolled(x, map_state(lambda *s: torch.stack(s), *final), states)
+
+    def _run_one(
+        self,
+        cell: Any,
+        x: Tensor,
+        state: Any,
+        lengths: Tensor | None,
+        backwards: bool,
+        return_states: bool,
+    ) -> Unrolled:
+        """One cell in one direction."""
+
+        def run(x: Tensor, state: Any) -> Unrolled:
+            done = fused(cell, x, state, lengths, return_states)
+            return done or unroll_cell(cell, x, state, lengths, return_states)
+
+        if backwards:
+            x = _flip(x, lengths)
+        if self.checkpoint_every and self.training and torch.is_grad_enabled():
+            check_divisible(cell, lengths)
+            done = in_segments(run, x, state, self.checkpoint_every)
+        else:
+            done = run(x, state)
+        if backwards:
+            output, state, states = done
+            done = Unrolled(
+                _flip(output, lengths), state, map_state(lambda s: _flip(s, lengths), states)
+            )
+        return done
 
     def _time_major(self, x: Tensor) -> Tensor:
         """Check the input, and bring it to ``(time, batch, features)``."""
@@ -262,27 +300,8 @@ class Recurrent(nn.Module):
         parts += ["batch_first=True"] if self.batch_first else []
         parts += [f"dropout={self.dropout}"] if self.dropout else []
         parts += ["bidirectional=True"] if self.bidirectional else []
+        parts += [f"checkpoint_every={self.checkpoint_every}"] if self.checkpoint_every else []
         return ", ".join(parts)
-
-
-def _run_one(
-    cell: Any, x: Tensor, state: Any, lengths: Tensor | None, backwards: bool, return_states: bool
-) -> Unrolled:
-    """One cell in one direction."""
-    if backwards:
-        x = _flip(x, lengths)
-    if lengths is None:
-        done = unroll(cell, cell.prepare(x), state, return_states=return_states)
-    else:
-        sizes = (lengths[None] > torch.arange(x.shape[0])[:, None]).sum(1).tolist()
-        prepared = cell.prepare_ragged(x, lengths)
-        done = unroll_ragged(cell, prepared, state, sizes, return_states=return_states)
-    if backwards:
-        output, state, states = done
-        done = Unrolled(
-            _flip(output, lengths), state, map_state(lambda s: _flip(s, lengths), states)
-        )
-    return done
 
 
 def _plain(state: Any) -> Any:

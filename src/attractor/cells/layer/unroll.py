@@ -45,6 +45,17 @@ def unroll(
     return _loop(cell, prepared, state, return_states)
 
 
+def unroll_cell(
+    cell: Cell[Any, Any], x: Tensor, state: Any, lengths: Tensor | None, return_states: bool
+) -> Unrolled:
+    """The time loop from the input on, for sequences that end after `lengths` steps, if given."""
+    if lengths is None:
+        return unroll(cell, cell.prepare(x), state, return_states=return_states)
+    sizes = (lengths[None] > torch.arange(x.shape[0])[:, None]).sum(1).tolist()
+    prepared = cell.prepare_ragged(x, lengths)
+    return unroll_ragged(cell, prepared, state, sizes, return_states=return_states)
+
+
 def exporting() -> bool:
     """Whether torch.export is tracing; a torch that cannot tell (2.6) takes compiling for it."""
     asked = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)

@@ -71,9 +71,9 @@ class ZoneoutCell(Cell[MaskedInput, Any]):
                     f"({', '.join(names)}) has no {field}, but got {given}. Try {name}=0."
                 )
         rates = [{"c": cell_rate, "h": hidden_rate}.get(name, 0.0) for name in names]
-        self._mixed = [index for index, given in enumerate(rates) if given]
-        self._rates = [rates[index] for index in self._mixed]
-        self._sizes = [pytree.tree_leaves(state)[index].shape[-1] for index in self._mixed]
+        self.mixed = [index for index, given in enumerate(rates) if given]
+        self.rates = [rates[index] for index in self.mixed]
+        self._sizes = [pytree.tree_leaves(state)[index].shape[-1] for index in self.mixed]
 
     @property
     def output_size(self) -> int:
@@ -86,26 +86,26 @@ class ZoneoutCell(Cell[MaskedInput, Any]):
         return self.cell.resume(state)
 
     def prepare(self, x: Tensor) -> MaskedInput:
-        return MaskedInput(self.cell.prepare(x), self._masks(x))
+        return MaskedInput(self.cell.prepare(x), self.masks(x))
 
     def prepare_ragged(self, x: Tensor, lengths: Tensor) -> MaskedInput:
-        return MaskedInput(self.cell.prepare_ragged(x, lengths), self._masks(x))
+        return MaskedInput(self.cell.prepare_ragged(x, lengths), self.masks(x))
 
-    def _masks(self, x: Tensor) -> tuple[Tensor, ...]:
+    def masks(self, x: Tensor) -> tuple[Tensor, ...]:
         """For each part of the state that is mixed, how much of the old to keep."""
         time, batch = x.shape[:2]
         if self.training:
             return tuple(
                 torch.empty(time, batch, size, device=x.device, dtype=x.dtype).bernoulli_(rate)
-                for rate, size in zip(self._rates, self._sizes, strict=True)
+                for rate, size in zip(self.rates, self._sizes, strict=True)
             )
-        return tuple(x.new_full((time, batch, 1), rate) for rate in self._rates)
+        return tuple(x.new_full((time, batch, 1), rate) for rate in self.rates)
 
     def step(self, prepared: MaskedInput, state: Any) -> tuple[Tensor, Any]:
         output, new = self.cell.step(prepared.cell, state)
         before = pytree.tree_leaves(state)
         after, spec = pytree.tree_flatten(new)
-        for index, keep in zip(self._mixed, prepared.masks, strict=True):
+        for index, keep in zip(self.mixed, prepared.masks, strict=True):
             mixed = keep * before[index] + (1 - keep) * after[index]
             # what the cell shows of its state, it shows after zoneout
             output = mixed if after[index] is output else output
@@ -167,6 +167,7 @@ class RecurrentDropoutCell(WrappedCell):
         super().__init__(cell)
         self.rate = probability("recurrent_dropout", "rate", rate)
         self.per = per
+        self.sees_whole_sequence = per == "sequence"
 
     def prepare(self, x: Tensor) -> Any:
         return self._masked(self.cell.prepare(x), x)

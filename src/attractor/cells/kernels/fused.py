@@ -1,0 +1,102 @@
+"""A cell over time in one kernel, where it has one: what `Recurrent` asks before it loops."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.utils import _pytree as pytree
+
+from attractor.cells.base import Cell
+from attractor.cells.kernels.autograd import Job, run
+from attractor.cells.kernels.native import STATUS
+from attractor.cells.kernels.plan import Plan, Rows
+from attractor.cells.kernels.table import KERNELS
+from attractor.cells.layer.unroll import Unrolled, exporting
+
+METHODS = ("step", "prepare", "prepare_ragged", "read", "candidate", "carried", "masks")
+"""What a kernel stands for; somebody may have replaced one, on a cell or on its class."""
+
+
+def _methods(kind: type[Cell[Any, Any]]) -> list[Any]:
+    return [getattr(kind, name, None) for name in METHODS]
+
+
+ORIGINAL = {kind: _methods(kind) for kind in KERNELS}
+
+
+def fused(
+    cell: Cell[Any, Any], x: Tensor, state: Any, lengths: Tensor | None, return_states: bool
+) -> Unrolled | None:
+    """What the time loop would return, or ``None`` if there is no kernel for this.
+
+    Args:
+        cell: the cell.
+        x: the input ``(time, batch, features)``.
+        state: the state to start from.
+        lengths: how long each sequence is, from the longest to the shortest, or ``None``.
+        return_states: also return the states after each step.
+    """
+    planner = KERNELS.get(type(cell))
+    if planner is None or not x.numel() or not _suits(cell, lengths):
+        return None
+    leaves, spec = pytree.tree_flatten(state)
+    packed = None if lengths is None else pack_padded_sequence(x, lengths)
+    rows = Rows(x.shape[0], x.shape[1], _running(packed))
+    flat = x.flatten(0, 1) if packed is None else packed.data
+    plan = planner(cell, flat, rows, lengths)
+    if plan is None or (plan.keep and torch.compiler.is_compiling()):
+        return None
+    if not _uniform(plan, x, leaves):
+        return None
+    job = Job(plan.loop or cell, lengths, return_states, spec)
+    output, last, every = run(job, x, plan, leaves, rows)
+
+    def by_time(values: Tensor) -> Tensor:
+        if packed is None:
+            return values.view(rows.steps, rows.batch, -1)
+        return pad_packed_sequence(PackedSequence(values, packed.batch_sizes))[0]
+
+    states = pytree.tree_unflatten([by_time(one) for one in every], spec) if return_states else ()
+    return Unrolled(by_time(output), pytree.tree_unflatten(list(last), spec), states)
+
+
+def _running(packed: PackedSequence | None) -> tuple[int, ...] | None:
+    return None if packed is None else tuple(packed.batch_sizes.tolist())
+
+
+def _suits(cell: Cell[Any, Any], lengths: Tensor | None) -> bool:
+    """Whether a kernel can stand in for the loop, as far as that does not depend on tensors."""
+    if STATUS.path is None or cell.chunk:
+        return False
+    if torch.compiler.is_compiling():
+        return not exporting() and lengths is None
+    return _untouched(cell) and not (
+        torch.is_autocast_enabled("cpu")
+        or torch._C._get_tracing_state() is not None
+        or forward_ad._current_level >= 0
+        or torch._C._are_functorch_transforms_active()
+    )
+
+
+def _untouched(cell: Cell[Any, Any]) -> bool:
+    """Whether the methods of a cell, and of one within it, are those that kernels stand for."""
+    return all(
+        ORIGINAL.get(type(part)) == _methods(type(part)) and vars(part).keys().isdisjoint(METHODS)
+        for part in cell.modules()
+        if isinstance(part, Cell)
+    )
+
+
+def _uniform(plan: Plan, x: Tensor, states: Sequence[Tensor]) -> bool:
+    """Whether all tensors are plain, in main memory and of one type that kernels know."""
+    tensors = [x, *states, *(weight for weight in plan.weights if weight is not None)]
+    return x.dtype in (torch.float32, torch.float64) and all(
+        tensor.dtype == x.dtype
+        and tensor.device.type == "cpu"
+        and tensor.layout == torch.strided
+        and type(tensor) in (Tensor, nn.Parameter)
+        for tensor in tensors
+    )

@@ -1,0 +1,201 @@
+// What a cell is made of. All that one sequence has at one step is a record: a row of blocks, each
+// padded to whole vectors, the sums and gates first and the state last. A step reads the record
+// before (`was`) and writes this one (`now`); the records of all steps are the tape for the way
+// back. There, `grad` holds the gradients of this record's blocks but the state, and `carry` those
+// of the state: of this step when a step back begins, of the step before when it ends.
+//
+// With zoneout what goes on is not the state of the record but a mix of it and the state before,
+// which stands behind the record; `was` then shows that, and nothing but states is read of it.
+#pragma once
+
+#include "call.hpp"
+#include "matmul.hpp"
+#include "memory.hpp"
+
+namespace attractor::ATTRACTOR_PATH {
+
+struct Block {
+  int64_t offset, size;  // size without padding
+};
+
+enum class From { input, was, now };
+
+// A matrix: now[to] += weight source. The blocks of `to` are neighbours and stack its rows.
+template <class S>
+struct Link {
+  int weight = 0;  // which of the call's
+  From from = From::was;
+  Block source{};
+  Block to[6];
+  int blocks = 0;
+  int bias = -1;  // which of the call's, added as if the source had one more entry, a one
+  const S *ahead = nullptr, *back = nullptr;  // packed
+  S* gradient = nullptr;                      // rows of the padded source
+
+  int64_t columns() const { return source.size + (bias >= 0); }
+  int64_t rows() const {  // padded
+    return to[blocks - 1].offset + padded<S>(to[blocks - 1].size) - to[0].offset;
+  }
+};
+
+// A vector of parameters, and the block whose sum over all records is its gradient.
+template <class S>
+struct Weights {
+  int weight = -1;
+  Block gradient{};
+  S* value = nullptr;  // padded
+  int64_t size = 0;
+};
+
+// The vectors at the same units of all blocks of one record.
+template <class S>
+struct Row {
+  S* p;
+  Vector<S> operator()(Block b) const { return load(p + b.offset); }
+  void put(Block b, Vector<S> v) const { store(p + b.offset, v); }
+  void add(Block b, Vector<S> v) const { put(b, (*this)(b) + v); }
+  // In blocks that are parts of others and so not padded: n numbers are left in them.
+  Vector<S> some(Block b, int64_t n) const { return load_some(p + b.offset, n); }
+  void put_some(Block b, Vector<S> v, int64_t n) const { store_some(p + b.offset, v, n); }
+};
+
+template <class S>
+struct At {
+  Row<S> now, was, grad, carry, x, d_x;
+  int64_t unit, sequence;
+  Vector<S> operator()(const Weights<S>& w) const { return load(w.value + unit); }
+};
+
+// Some sequences at one step.
+template <class S>
+struct Step {
+  int64_t rows, width, grad_width, carry_width, x_width;
+  S *now, *was, *grad, *carry, *x, *d_x;
+  int64_t first;  // sequence
+
+  // Call f for each vector of `units`, in each row.
+  template <class F>
+  void each(int64_t units, F f) const {
+    for (int64_t r = 0; r < rows; r++) row(r, units, f);
+  }
+
+  template <class F>
+  void row(int64_t r, int64_t units, F f) const {
+    for (int64_t j = 0; j < units; j += kWidth<S>) f(at(r, j));
+  }
+
+  At<S> at(int64_t r, int64_t j) const {
+    return {{now + r * width + j},
+            {was + r * width + j},
+            {grad ? grad + r * grad_width + j : nullptr},
+            {carry ? carry + r * carry_width + j : nullptr},
+            {x + r * x_width + j},
+            {d_x ? d_x + r * x_width + j : nullptr},
+            j,
+            first + r};
+  }
+
+  void set(const Link<S>* l) const { ahead<false>(*l); }
+  void add(const Link<S>* l) const { ahead<true>(*l); }
+  void set_back(const Link<S>* l) const { back<false>(*l); }
+  void add_back(const Link<S>* l) const { back<true>(*l); }
+
+ private:
+  template <bool Add>
+  void ahead(const Link<S>& l) const {
+    const S* source = (l.from == From::was ? was : now) + l.source.offset;
+    multiply<Add>(source, width, rows, l.ahead, l.source.size, l.rows(), now + l.to[0].offset,
+                  width);
+  }
+
+  template <bool Add>
+  void back(const Link<S>& l) const {
+    bool state = l.from == From::was;
+    S* to = (state ? carry : grad) + l.source.offset;
+    multiply<Add>(grad + l.to[0].offset, grad_width, rows, l.back, l.rows(),
+                  padded<S>(l.source.size), to, state ? carry_width : grad_width);
+  }
+};
+
+// The blocks, matrices and vectors that a cell declares. Blocks of the state come last.
+template <class S>
+struct Cell {
+  using V = Vector<S>;
+
+  const Call& call;
+  const int64_t inputs, units;
+  int64_t width = 0;  // of a record
+  int64_t inner = 0;  // of a record without its state
+  int64_t grad_width = 0;
+  Link<S> links[6];
+  int link_count = 0;
+  Weights<S>* vectors[4];
+  int vector_count = 0;
+  Block states[kStates];
+  int state_count = 0;
+  Block output{};
+  bool reads_x = false;  // beyond its matrix
+
+  explicit Cell(const Call& c) : call(c), inputs(c.size[0]), units(c.size[1]) {}
+  Cell(const Cell&) = delete;
+
+  // One step there: from `was`, and what the input has made of `now`, to all of `now`. One step
+  // back: from `carry` to `grad` and the `carry` of the step before.
+  virtual void forward(const Step<S>& s) const = 0;
+  virtual void backward(const Step<S>& s) const = 0;
+
+  Block block(int64_t size) {
+    Block made{width, size};
+    width = inner = grad_width = width + padded<S>(size);
+    return made;
+  }
+
+  Block state(int64_t size) {
+    Block made{width, size};
+    width += padded<S>(size);
+    return states[state_count++] = made;
+  }
+
+  // A block that exists on the way back only.
+  Block gradient(int64_t size) {
+    Block made{grad_width, size};
+    grad_width += padded<S>(size);
+    return made;
+  }
+
+  // The matrix of the input, which is the first of the call's weights; its bias is the second.
+  template <class... Blocks>
+  void reads_input(Blocks... to) {
+    Link<S>* l = link(0, From::input, Block{0, inputs}, to...);
+    if (call.weight[0] && call.weight[1]) l->bias = 1;
+  }
+
+  template <class... Blocks>
+  Link<S>* link(int weight, From from, Block source, Blocks... to) {
+    Link<S>* l = &links[link_count++];
+    l->weight = weight;
+    l->from = from;
+    l->source = source;
+    ((l->to[l->blocks++] = to), ...);
+    return l;
+  }
+
+  // A vector that may be left out of the call; `active` says whether it is there.
+  void vector(Weights<S>& v, int weight, int64_t size, bool learned = true) {
+    v.weight = weight;
+    v.size = size;
+    if (!call.weight[weight]) return;
+    vectors[vector_count++] = &v;
+    if (learned) v.gradient = gradient(size);
+  }
+  bool active(const Weights<S>& v) const { return call.weight[v.weight] != nullptr; }
+};
+
+// What a template that inherits from another must say to use its names plainly.
+#define ATTRACTOR_CELL                                                              \
+  using V = Vector<S>;                                                              \
+  using Cell<S>::units, Cell<S>::inputs, Cell<S>::block, Cell<S>::state;            \
+  using Cell<S>::gradient, Cell<S>::link, Cell<S>::reads_input, Cell<S>::vector;    \
+  using Cell<S>::active, Cell<S>::output
+
+}  // namespace attractor::ATTRACTOR_PATH

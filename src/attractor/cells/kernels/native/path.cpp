@@ -1,0 +1,50 @@
+// All cells, for the instruction set that this file is compiled for.
+#include "back.hpp"
+#include "cells/connected.hpp"
+#include "cells/decaynet.hpp"
+#include "cells/fastgrnn.hpp"
+#include "cells/gru.hpp"
+#include "cells/lstm.hpp"
+#include "cells/nru.hpp"
+#include "cells/rotations.hpp"
+#include "cells/simple.hpp"
+#include "cells/sru.hpp"
+#include "cells/stat_ru.hpp"
+#include "there.hpp"
+
+#define ATTRACTOR_TEXT_(x) #x
+#define ATTRACTOR_TEXT(x) ATTRACTOR_TEXT_(x)
+
+namespace attractor::ATTRACTOR_PATH {
+namespace {
+
+// Whether to go there or back, or nowhere; what a record is wide.
+template <class S, template <class> class Kind>
+int64_t run(const Call& call, Way way) {
+  Kind<S> cell(call);
+  if (way == Way::there) Run<S>::forward(call, cell);
+  if (way == Way::back) Run<S>::backward(call, cell);
+  return Run<S>::record_width(call, cell);
+}
+
+template <template <class> class Kind>
+constexpr Kernel kernel() {
+  return {Kind<float>::name, [](const Call& call, Way way) {
+            return call.bytes == 4 ? run<float, Kind>(call, way) : run<double, Kind>(call, way);
+          }};
+}
+
+const Kernel kernels[] = {
+    kernel<ComplexEurnn>(), kernel<DecayNet>(), kernel<Eurnn>(),   kernel<FastGrnn>(),
+    kernel<Goru>(),         kernel<Gru>(),      kernel<GruAfter>(), kernel<IhcGru>(),
+    kernel<IhcLstm>(),      kernel<IrcFastGrnn>(), kernel<IrcGru>(), kernel<IrcLstm>(),
+    kernel<IrcSru>(),       kernel<IrcTLstm>(), kernel<Janet>(),   kernel<Lstm>(),
+    kernel<Nru>(),          kernel<Rnn>(),      kernel<Sru>(),     kernel<StatRu>(),
+    kernel<TLstm>()};
+
+}  // namespace
+
+extern const Path path;
+const Path path{ATTRACTOR_TEXT(ATTRACTOR_PATH), kernels, sizeof(kernels) / sizeof(Kernel)};
+
+}  // namespace attractor::ATTRACTOR_PATH

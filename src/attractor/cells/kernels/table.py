@@ -1,0 +1,232 @@
+"""Which cells have a kernel, and how each hands over its weights: the only registration.
+
+A plan is what the cell does, so a planner must read every parameter and option of its cell. It
+returns ``None`` for an option that the kernel does not have.
+"""
+
+import math
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from attractor.cells.base import Cell
+from attractor.cells.decaynet import DecayNetCell
+from attractor.cells.eurnn import EURNNCell
+from attractor.cells.fastgrnn import FastGRNNCell
+from attractor.cells.gated import joined
+from attractor.cells.goru import GORUCell
+from attractor.cells.gru import GRUCell
+from attractor.cells.ihc import HighwayCell, IHCGRUCell, IHCLSTMCell
+from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell, ResidualCell
+from attractor.cells.irc_diagonal import DiagonalConnection, IRCSRUCell, IRCTLSTMCell
+from attractor.cells.janet import JANETCell
+from attractor.cells.kernels.plan import Form, Plan, Rows
+from attractor.cells.lstm import LSTMCell
+from attractor.cells.nru import NRUCell
+from attractor.cells.rnn import RNNCell
+from attractor.cells.rotations import matrix, pays
+from attractor.cells.sru import SRUCell
+from attractor.cells.stat_ru import StatRUCell
+from attractor.cells.tlstm import TLSTMCell
+from attractor.cells.wrap.noise import ZoneoutCell
+
+Planner = Callable[[Any, Tensor, Rows, Tensor | None], Plan | None]
+"""From a cell, its input as rows, and the lengths of its sequences, to a plan if it has one."""
+
+
+def decaynet(cell: DecayNetCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n = cell.hidden_size
+    if cell.length is not None or lengths is None:
+        rate = x.new_full((rows.batch,), math.pi / 12 / (cell.length or rows.steps))
+    else:
+        rate = (math.pi / 12 / lengths.to(torch.float64)).to(x.dtype)
+    form = Form("decaynet", n, (n, n, n), (n,))
+    return Plan(form, x, (cell.weight_ih, joined(cell.biases()), cell.weight_hh), rate)
+
+
+def eurnn(cell: EURNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    n = cell.hidden_size
+    if cell.bias is None or not pays(n, rows.steps):
+        return None
+    turns = matrix(n, cell.layers, cell.theta, cell.phi, cell.omega)
+    if cell.real:
+        form = Form("eurnn_real", n, (n,), (n,))
+        return Plan(form, x, (cell.weight_ih, None, turns, cell.bias + 0.01))
+    form = Form("eurnn", n, (n, n), (n,))
+    return Plan(form, x, (cell.weight_ih, None, turns[:, :n], turns[:, n:], cell.bias))
+
+
+def fastgrnn(cell: FastGRNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, shift = cell.hidden_size, None if cell.shared else cell.bias
+    constants = [torch.sigmoid(raw).expand(n) for raw in (cell.beta_raw, cell.kappa_raw)]
+    later = cell.bias.chunk(2) if cell.bias is not None and cell.shared else (None, None)
+    form = Form("fastgrnn", n, (n,), (n,), (float(cell.shared),))
+    return Plan(form, x, (cell.weight_ih, shift, cell.weight_hh, *constants, *later))
+
+
+def goru(cell: GORUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    n = cell.hidden_size
+    if cell.modrelu_bias is None or not pays(n, rows.steps):
+        return None
+    turns, shift = matrix(n, cell.layers, cell.theta), cell.modrelu_bias + 0.001
+    form = Form("goru", n, (n,), (n,))
+    return Plan(form, x, (cell.weight_ih, joined(cell.biases()), cell.weight_hh, turns, shift))
+
+
+def gru(cell: GRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n = cell.hidden_size
+    kernel = "gru" if cell.reset == "before" else "gru_after"
+    gates, candidate = cell.weight_hh[: 2 * n], cell.weight_hh[2 * n :]
+    form = Form(kernel, n, (n,), (n,))
+    return Plan(form, x, (cell.weight_ih, cell.bias, gates, candidate, cell.bias_hh))
+
+
+def highway(cell: HighwayCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, connection = cell.hidden_size, cell.connection
+    read: Tensor = cell.weight_candidate
+    shift = None
+    if cell.gate_reads_input:
+        read = torch.cat([connection.weight_gate, read])
+        shift = joined((*cell.biases(), n))
+    kernel = "ihc_lstm" if cell.cell_state else "ihc_gru"
+    states = (n, n) if cell.cell_state else (n,)
+    form = Form(kernel, n, states, (n,), (float(cell.gate_reads_input),))
+    fed_back = connection.weight.chunk(2)
+    return Plan(form, x, (read, shift, *fed_back, cell.weight_gates, cell.bias_forget))
+
+
+def janet(cell: JANETCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n = cell.hidden_size
+    form = Form("janet", n, (n,), (n,))
+    return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh, cell.beta.expand(n)))
+
+
+def lstm(cell: LSTMCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, peepholes = cell.hidden_size, cell.peephole
+    seen = (None, None, None) if peepholes is None else peepholes.unbind(0)
+    form = Form("lstm", cell.output_size, (cell.output_size, n), (n, cell.output_size))
+    return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh, cell.weight_hr, *seen))
+
+
+def nru(cell: NRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    n, m, heads, side = cell.hidden_size, cell.memory_size, cell.heads, cell.side
+    # the kernel has heads whose blocks are whole rows of the outer product
+    if cell.relu_heads or side % heads or side // heads > 1024:
+        return None
+    numbers = (1 / heads if cell.average_heads else 1.0, float(cell.memory == "multiplicative"))
+    silent = cell.weight_mh.shape[0] - cell.weight_ih.shape[0]  # heads that read no input
+    read = F.pad(cell.weight_ih, (0, 0, 0, silent)) if silent else cell.weight_ih
+    form = Form("nru", n, (n, m), (n, m, heads, side), numbers)
+    return Plan(form, x, (read, cell.bias, cell.weight_hh, cell.weight_mh, cell.weight_heads))
+
+
+RESIDUAL = {
+    IRCFastGRNNCell: "irc_fastgrnn",
+    IRCGRUCell: "irc_gru",
+    IRCLSTMCell: "irc_lstm",
+    IRCSRUCell: "irc_sru",
+    IRCTLSTMCell: "irc_tlstm",
+}
+
+
+def residual(cell: ResidualCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, gates, connection = cell.hidden_size, cell.weight_gates, cell.connection
+    alpha, narrow = torch.sigmoid(connection.alpha_raw), None
+    if isinstance(connection, DiagonalConnection):
+        fed_back = gates * (alpha * torch.tanh(connection.omega_raw))
+    else:
+        corrected = alpha[:, None] * connection.weight
+        (outer, inner), merged = gates.shape, gates.shape[0] * n
+        if inner * (outer + n) < merged:
+            fed_back, narrow = gates, corrected
+        else:
+            fed_back = gates @ corrected
+    candidate: Tensor = cell.weight_candidate
+    shift = joined((*cell.gate_biases(), n))
+    if isinstance(cell, IRCFastGRNNCell):
+        candidate = torch.sigmoid(cell.beta_raw).view(-1, 1) * candidate
+    states = (n, n) if cell.cell_state else (n,)
+    form = Form(RESIDUAL[type(cell)], n, states, (n,))
+    read = torch.cat([gates, candidate])
+    if cell.weight_in is not None:  # seen through a matrix, which is multiplied into the others
+        read = read @ cell.weight_in
+        if isinstance(cell, IRCSRUCell):
+            read = torch.cat([read, cell.weight_in])
+            shift = None if shift is None else F.pad(shift, (0, n))
+    return Plan(form, x, (read, shift, fed_back, narrow))
+
+
+def rnn(cell: RNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    if cell.norm is not None:
+        return None
+    n = cell.hidden_size
+    form = Form("rnn", n, (n,), (n,), (float(cell.nonlinearity == "relu"),))
+    return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh))
+
+
+def sru(cell: SRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, bias = cell.hidden_size, cell.bias
+    shift = None if bias is None else F.pad(bias, (0, cell.weight_ih.shape[0] - 2 * n))
+    form = Form("sru", n, (n,), (n,), (cell.scale,))
+    return Plan(form, x, (cell.weight_ih, shift, *cell.omega.chunk(2)))
+
+
+def stat_ru(cell: StatRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, count = cell.hidden_size, len(cell.alphas)
+    sizes = (n, cell.statistics, cell.recurrent_size, count)
+    form = Form("stat_ru", n, (count * cell.statistics,), sizes)
+    matrices = (cell.weight_r, cell.weight_m, cell.weight_h)
+    no_shifts = (x.new_zeros(cell.recurrent_size), x.new_zeros(n))
+    shifts = no_shifts if cell.bias_r is None else (cell.bias_r, cell.bias_h)
+    return Plan(form, x, (cell.weight_ih, cell.bias, *matrices, *shifts, cell.alpha.flatten()))
+
+
+def tlstm(cell: TLSTMCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n = cell.hidden_size
+    shift = None if cell.bias is None else F.pad(cell.bias, (0, 3 * n))
+    form = Form("tlstm", n, (n, 3 * n), (n,), (float(cell.output_gate == "tanh"),))
+    return Plan(form, x, (torch.cat([cell.weight_ih, cell.weight_previous]), shift))
+
+
+def zoneout(cell: ZoneoutCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    planner = KERNELS.get(type(cell.cell))
+    plan = None if planner is None else planner(cell.cell, x, rows, lengths)
+    if plan is None:
+        return None
+    keep: list[Tensor | float] = [0.0] * len(plan.form.states)
+    masks = cell.masks(x.new_empty(rows.steps, rows.batch, 0))
+    for index, rate, mask in zip(cell.mixed, cell.rates, masks, strict=True):
+        packed = mask if lengths is None else pack_padded_sequence(mask, lengths).data
+        keep[index] = packed.contiguous() if cell.training else rate
+    again = copy(cell)  # whose masks are these
+    vars(again)["masks"] = lambda _: masks
+    return plan._replace(keep=tuple(keep), loop=again)
+
+
+KERNELS: dict[type[Cell[Any, Any]], Planner] = {
+    DecayNetCell: decaynet,
+    EURNNCell: eurnn,
+    FastGRNNCell: fastgrnn,
+    GORUCell: goru,
+    GRUCell: gru,
+    IHCGRUCell: highway,
+    IHCLSTMCell: highway,
+    IRCFastGRNNCell: residual,
+    IRCGRUCell: residual,
+    IRCLSTMCell: residual,
+    IRCSRUCell: residual,
+    IRCTLSTMCell: residual,
+    JANETCell: janet,
+    LSTMCell: lstm,
+    NRUCell: nru,
+    RNNCell: rnn,
+    SRUCell: sru,
+    StatRUCell: stat_ru,
+    TLSTMCell: tlstm,
+    ZoneoutCell: zoneout,
+}

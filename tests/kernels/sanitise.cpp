@@ -1,0 +1,112 @@
+// Every kernel there and back on memory of exactly its size, for a compiler that watches each
+// access: clang++ -fsanitize=address,undefined -DATTRACTOR_EXACT -DATTRACTOR_PATH=plain. Prints how
+// many runs there were.
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "path.cpp"
+
+using namespace attractor;
+using namespace attractor::ATTRACTOR_PATH;
+
+namespace {
+
+std::mt19937 dice(1);
+
+template <class S>
+class Memory {
+ public:
+  // Numbers at an address that is aligned to one number only.
+  S* make(int64_t count) {
+    kept_.emplace_back(new char[(count + 1) * sizeof(S)]);
+    S* made = reinterpret_cast<S*>(kept_.back().get() + sizeof(S));
+    std::normal_distribution<double> normal(0, 0.5);
+    for (int64_t i = 0; i < count; i++) made[i] = S(normal(dice));
+    return made;
+  }
+
+ private:
+  std::vector<std::unique_ptr<char[]>> kept_;
+};
+
+int64_t any(int64_t least, int64_t most) {
+  return std::uniform_int_distribution<int64_t>(least, most)(dice);
+}
+
+template <class S, template <class> class Kind>
+void try_one(bool options) {
+  Memory<S> memory;
+  Call call{};
+  std::vector<int64_t> running;
+  call.bytes = sizeof(S), call.threads = int(any(1, 3));
+  call.steps = any(1, 12), call.batch = any(1, 14);
+  running.push_back(call.batch);
+  for (int64_t t = 1; t < call.steps; t++) running.push_back(any(1, running.back()));
+  if (any(0, 1)) running.assign(call.steps, call.batch);
+  for (int64_t n : running) call.rows += n;
+  call.running = running.data();
+  int64_t heads = any(1, 4), part = any(1, 5);
+  bool nru = !strcmp(Kind<S>::name, "nru");
+  int64_t sizes[] = {any(1, 40), any(1, 40), nru ? heads * part * part : any(1, 20),
+                     nru ? heads : any(1, 9), nru ? heads * part : any(1, 4)};
+  if (any(0, 1)) sizes[0] = sizes[1];
+  for (int i = 0; i < 5; i++) call.size[i] = sizes[i];
+  for (double& number : call.number) number = options;
+  call.constants = memory.make(call.batch);
+  // first all weights are said to be there, which tells how large they are
+  S dummy = 0;
+  for (int i = 0; i < kWeights; i++)
+    if (options || i < 3 || Kind<S>::name[0] != 'l') call.weight[i] = &dummy;
+  Kind<S> cell(call);
+  call.x = memory.make(call.rows * cell.inputs);
+  for (int i = 0; i < kWeights; i++) call.weight[i] = nullptr;
+  auto weigh = [&](int i, int64_t count) {
+    call.weight[i] = memory.make(count), call.d_weight[i] = memory.make(count);
+  };
+  for (int i = 0; i < cell.link_count; i++) {
+    const Link<S>& l = cell.links[i];
+    int64_t rows = 0;
+    for (int b = 0; b < l.blocks; b++) rows += l.to[b].size;
+    weigh(l.weight, rows * l.source.size);
+    if (l.bias >= 0) weigh(l.bias, rows);
+  }
+  for (int i = 0; i < cell.vector_count; i++)
+    weigh(cell.vectors[i]->weight, cell.vectors[i]->size);
+  call.output = memory.make(call.rows * cell.output.size);
+  call.d_output = memory.make(call.rows * cell.output.size);
+  for (int i = 0; i < cell.state_count; i++) {
+    int64_t size = cell.states[i].size;
+    call.state[i] = memory.make(call.batch * size), call.last[i] = memory.make(call.batch * size);
+    call.every[i] = memory.make(call.rows * size), call.d_every[i] = memory.make(call.rows * size);
+    call.d_last[i] = memory.make(call.batch * size);
+    call.d_state[i] = memory.make(call.batch * size);
+    if (options) call.keep[i] = memory.make(call.rows * size);
+  }
+  call.d_x = memory.make(call.rows * cell.inputs);
+  run<S, Kind>(call, Way::there);
+  call.tape = memory.make(call.rows * run<S, Kind>(call, Way::nowhere));
+  run<S, Kind>(call, Way::there);
+  run<S, Kind>(call, Way::back);
+}
+
+template <template <class> class... Kinds>
+int try_all() {
+  int runs = 0;
+  for (int i = 0; i < 40; i++) {
+    ((try_one<float, Kinds>(i % 2), try_one<double, Kinds>(i % 2)), ...);
+    runs += 2 * int(sizeof...(Kinds));
+  }
+  return runs;
+}
+
+}  // namespace
+
+int main() {
+  int runs = try_all<ComplexEurnn, DecayNet, Eurnn, FastGrnn, Goru, Gru, GruAfter, IhcGru, IhcLstm,
+                     IrcFastGrnn, IrcGru, IrcLstm, IrcSru, IrcTLstm, Janet, Lstm, Nru, Rnn, Sru,
+                     StatRu, TLstm>();
+  printf("%d runs\n", runs);
+}

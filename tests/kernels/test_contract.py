@@ -1,0 +1,174 @@
+"""Both paths give the same numbers, for each cell and option that has a kernel."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+from torch.utils import _pytree as pytree
+
+import attractor.cells.layer.recurrent as layer
+from attractor.cells import CELLS, Recurrent, zoneout
+from attractor.cells.kernels import STATUS
+from attractor.cells.kernels.fused import fused
+from attractor.cells.kernels.table import KERNELS
+from contracts.cells import perturb, seeded
+
+pytestmark = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATUS}")
+
+FORMS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in sorted(CELLS) if CELLS[name] in KERNELS),
+    ("decaynet", {"length": 5, "bias": False}),
+    ("decaynet", {"length": 9}),
+    ("ihc_lstm", {"bias": False}),
+    ("irc_gru", {"bias": False}),
+    ("nru", {"bias": False, "average_heads": True}),
+    ("stat_ru", {"bias": False}),
+    ("eurnn", {"real": True}),
+    ("eurnn", {"capacity": 3, "hidden_size": 13}),
+    ("fastgrnn", {"bias": False}),
+    ("fastgrnn", {"shared": True}),
+    ("fastgrnn", {"shared": True, "bias": False}),
+    ("goru", {"capacity": 2, "hidden_size": 13}),
+    ("gru", {"bias": False}),
+    ("gru", {"reset": "after"}),
+    ("gru", {"reset": "after", "bias": False}),
+    ("ihc_gru", {"gate_reads_input": False, "forget_bias": 0.5}),
+    ("ihc_lstm", {"gate_reads_input": False}),
+    ("ihc_lstm", {"forget_bias": 0.5, "input_size": 17}),
+    ("irc_fastgrnn", {"beta_per_unit": True, "forget_bias": 1.0}),
+    ("irc_gru", {"t_max": 9, "input_size": 40}),
+    ("irc_lstm", {"forget_bias": 1.0, "input_size": 40}),
+    ("irc_sru", {"highway_bias": -1.0, "forget_bias": 1.0}),
+    ("irc_sru", {"highway_bias": -1.0, "input_size": 13, "hidden_size": 13}),
+    ("irc_tlstm", {"forget_bias": 1.0}),
+    ("janet", {"beta": 3.0, "bias": False}),
+    ("lstm", {"bias": False}),
+    ("lstm", {"peepholes": True}),
+    ("lstm", {"proj_size": 5}),
+    ("lstm", {"proj_size": 11, "peepholes": True, "bias": False}),
+    ("nru", {"average_heads": True}),
+    ("nru", {"memory": "multiplicative", "memory_size": 100, "average_heads": True}),
+    ("nru", {"heads": 3, "memory_size": 27, "heads_read_input": False}),
+    ("nru", {"heads": 1, "memory_size": 9}),
+    ("rnn", {"bias": False}),
+    ("rnn", {"nonlinearity": "relu"}),
+    ("sru", {"rescale": True, "highway_bias": -1.0}),
+    ("sru", {"bias": False, "input_size": 13, "hidden_size": 13}),
+    ("stat_ru", {"statistics": 5, "recurrent_size": 3, "alphas": (0.2, 0.9)}),
+    ("tlstm", {"output_gate": "tanh", "bias": False}),
+]
+IDS = [f"{name}-{'-'.join(f'{k}={v}' for k, v in o.items())}".rstrip("-") for name, o in FORMS]
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
+
+
+def make(name: str, options: dict[str, Any], dtype: torch.dtype, **more: Any) -> Recurrent:
+    options = {"input_size": 3, "hidden_size": 16 if name in ("eurnn", "goru") else 13} | options
+    made = perturb(Recurrent(name, dtype=dtype, generator=seeded(), **(options | more)), seeded(1))
+    if name == "nru":  # a memory that is added to magnifies rounding errors where weights are large
+        with torch.no_grad():
+            for parameter in made.parameters():
+                parameter.mul_(0.5)
+    return made
+
+
+def draw(*shape: int, seed: int, dtype: torch.dtype) -> Tensor:
+    return torch.randn(shape, generator=seeded(seed), dtype=torch.float64).to(dtype)
+
+
+def answers(module: Recurrent, lengths: list[int] | None, every: bool) -> list[Tensor]:
+    """All outputs and gradients of a layer, on an input and a state that are always the same."""
+    dtype = next(module.parameters()).dtype
+    batch = 5
+    torch.manual_seed(4)  # what noise is drawn from
+    x = draw(7, batch, module.input_size, seed=2, dtype=dtype).requires_grad_()
+    cell: Any = module.cells[0]
+    leaves = pytree.tree_leaves(cell.initial_state(batch))
+    directions = len(module.cells)
+    state = [
+        draw(directions, *s.shape, seed=3 + i, dtype=dtype).requires_grad_()
+        for i, s in enumerate(leaves)
+    ]
+    given = x if lengths is None else pack_padded_sequence(x, lengths, enforce_sorted=False)
+    if getattr(cell, "length", 0) is None:  # a DecayNet that must see whole sequences
+        state = []
+    start = (state if len(state) > 1 else state[0]) if state else None
+    output, *rest = module(given, start, return_states=every)
+    shown = output.data if isinstance(output, PackedSequence) else output
+    made = [shown, *pytree.tree_leaves(rest)]
+    weights = [draw(*m.shape, seed=9 + i, dtype=dtype) for i, m in enumerate(made)]
+    grads = torch.autograd.grad(made, [x, *state, *module.parameters()], weights)
+    return [*made, *grads]
+
+
+@pytest.fixture
+def paths(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The same question to the kernel and to the loop; the kernel must not decline."""
+
+    def ask(*args: Any) -> tuple[list[Tensor], list[Tensor]]:
+        taken = []
+
+        def watched(*inner: Any) -> Any:
+            taken.append(fused(*inner))
+            return taken[-1]
+
+        monkeypatch.setattr(layer, "fused", watched)
+        kernel = answers(*args)
+        assert taken
+        assert all(one is not None for one in taken)
+        monkeypatch.setattr(layer, "fused", lambda *_: None)
+        return kernel, answers(*args)
+
+    return ask
+
+
+def same(both: tuple[list[Tensor], list[Tensor]], tolerance: float) -> None:
+    kernel, loop = both
+    for index, (found, expected) in enumerate(zip(kernel, loop, strict=True)):
+        scale = 1 + expected.abs().max().item()
+        error = (found - expected).abs().max().item() / scale
+        assert error < tolerance, f"tensor {index}: {error:.1e}"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize(("name", "options"), FORMS, ids=IDS)
+def test_kernel_is_the_loop(
+    name: str, options: dict[str, Any], dtype: torch.dtype, paths: Any
+) -> None:
+    module = make(name, options, dtype)
+    same(paths(module, None, True), TOLERANCE[dtype])
+    same(paths(module, [3, 7, 1, 7, 2], True), TOLERANCE[dtype])
+
+
+ZONED = [
+    ("lstm", 0.5, 0.2),
+    ("lstm", 0.0, 0.2),
+    ("gru", 0.0, 0.3),
+    ("sru", 0.4, 0.0),
+    ("nru", 0.0, 0.3),
+]
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
+@pytest.mark.parametrize(("name", "cell_rate", "hidden_rate"), ZONED)
+def test_zoneout_is_the_loops(
+    name: str, cell_rate: float, hidden_rate: float, training: bool, paths: Any
+) -> None:
+    made = Recurrent(zoneout(name, cell_rate, hidden_rate), 3, 13, dtype=torch.float64)
+    made.train(training)
+    same(paths(made, None, True), 1e-10)
+    same(paths(made, [3, 7, 1, 7, 2], True), 1e-10)
+
+
+@pytest.mark.parametrize("name", ["lstm", "nru", "sru"])
+def test_kernel_is_the_loop_both_ways_and_without_states(name: str, paths: Any) -> None:
+    module = make(name, {}, torch.float64)
+    same(paths(module, None, False), 1e-10)
+    both = make(name, {}, torch.float64, bidirectional=True)
+    same(paths(both, [3, 7, 1, 7, 2], False), 1e-10)
+
+
+def test_every_cell_of_products_and_pointwise_arithmetic_has_a_kernel() -> None:
+    without = {name for name in CELLS if CELLS[name] not in KERNELS}
+    assert without == {"dntm", "ntm", "tardis"}

@@ -1,0 +1,214 @@
+"""What could go wrong around kernels: odd shapes and memory, threads, processes, paths, NaN."""
+
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+import attractor.cells.kernels as kernels
+from attractor.cells import CELLS, Recurrent
+from attractor.cells.kernels import STATUS, native
+from attractor.cells.kernels.fused import fused
+from attractor.cells.kernels.table import KERNELS
+from attractor.cells.layer.unroll import unroll_cell
+from contracts.cells import perturb, seeded
+
+pytestmark = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATUS}")
+NAMES = sorted(name for name in CELLS if CELLS[name] in KERNELS)
+
+
+def make(name: str, inputs: int, units: int, dtype: torch.dtype = torch.float32) -> Recurrent:
+    options: dict[str, Any] = {"capacity": 2} if name in ("eurnn", "goru") else {}
+    return Recurrent(name, inputs, units, dtype=dtype, generator=seeded(), **options)
+
+
+def train(module: Recurrent, x: Tensor) -> list[Tensor]:
+    output, state = module(x)
+    return [output, *pytree.tree_leaves(state), *_gradients(output, module)]
+
+
+def _gradients(output: Tensor, module: Recurrent) -> tuple[Tensor, ...]:
+    return torch.autograd.grad(output.square().sum(), list(module.parameters()))
+
+
+def compare(name: str, steps: int, batch: int, inputs: int, units: int, seed: int) -> None:
+    """Kernel and loop on one shape, on memory that is neither contiguous nor aligned."""
+    module = perturb(make(name, inputs, units, torch.float64), seeded(seed))
+    room = torch.randn(batch, 1 + 2 * steps * inputs, generator=seeded(seed), dtype=torch.float64)
+    x = room[:, 1:].view(batch, steps, 2 * inputs)[..., ::2].transpose(0, 1)
+    cell: Any = module.cells[0]
+    with torch.no_grad():
+        if name == "nru":
+            for parameter in cell.parameters():
+                parameter.mul_(0.3)
+        start = cell.initial_state(batch)
+        found = fused(cell, x, start, None, False)
+        expected = unroll_cell(cell, x, start, None, False)
+    assert found is not None
+    for one, other in zip(pytree.tree_leaves(found), pytree.tree_leaves(expected), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+def fuzz(name: str, count: int) -> None:
+    g = seeded(7)
+
+    def any_of(least: int, most: int) -> int:
+        return int(torch.randint(least, most + 1, (), generator=g))
+
+    for seed in range(count):
+        compare(name, any_of(2, 9), any_of(1, 9), any_of(1, 12), any_of(2, 40), seed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_shape_is_right(name: str) -> None:
+    least = 2 if name in ("eurnn", "goru") else 1  # for one step the loop does without the matrix
+    compare(name, least, 1, 1, 2, seed=0)
+    compare(name, least, 7, 3, 9, seed=1)
+    fuzz(name, 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_any_of_many_shapes_is_right(name: str) -> None:
+    fuzz(name, 1000)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_do_not_depend_on_the_threads(name: str) -> None:
+    module, x = make(name, 3, 50), torch.randn(20, 33, 3, generator=seeded(1))
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        alone = train(module, x)
+        torch.set_num_threads(3)
+        together = train(module, x)
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(one, other) for one, other in zip(alone, together, strict=True))
+
+
+def test_two_threads_of_python_do_not_disturb_each_other() -> None:
+    module, x = make("lstm", 3, 60), torch.randn(20, 40, 3, generator=seeded(1))
+    expected = train(module, x)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: train(module, x), range(12)))
+    for found in answers:
+        assert all(torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+
+
+class _Outputs(torch.utils.data.Dataset[Tensor]):
+    def __init__(self, module: Recurrent, x: Tensor) -> None:
+        self.module, self.x = module, x
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> Tensor:
+        torch.set_num_threads(2)
+        with torch.no_grad():
+            output: Tensor = self.module(self.x)[0]
+        torch.set_num_threads(1)  # torch's own threads do not survive a fork
+        return output
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # it has threads, on purpose
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    module, x = make("lstm", 3, 60), torch.randn(30, 40, 3, generator=seeded(1))
+    expected = module(x)[0]
+    loader = torch.utils.data.DataLoader(
+        _Outputs(module, x), num_workers=1, multiprocessing_context="fork", timeout=60
+    )
+    for found in loader:
+        assert torch.equal(found[0], expected)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_no_number_goes_where_it_goes_in_the_loop(name: str, value: float) -> None:
+    # as many inputs as units, or the kernel merges two matrices of an IRC-T-LSTM into one, through
+    # which an infinity comes as it is where two products in a row make it a NaN
+    module, x = make(name, 9, 9), torch.randn(5, 3, 9, generator=seeded(1))
+    x[2, 1, 0] = value
+    cell: Any = module.cells[0]
+    with torch.no_grad():
+        start = cell.initial_state(3)
+        found, expected = (
+            fused(cell, x, start, None, False),
+            unroll_cell(cell, x, start, None, False),
+        )
+    assert found is not None
+    torch.testing.assert_close(found.output, expected.output, equal_nan=True, rtol=1e-4, atol=1e-5)
+
+
+def test_memory_is_kept_for_the_next_call() -> None:
+    like = torch.empty(0)
+    made = native.empty((1000, 1000), like)
+    address = made.data_ptr()
+    view = made[5:]
+    del made
+    other = native.empty((1000, 1000), like)
+    assert other.data_ptr() != address  # the view is alive
+    del view
+    assert native.empty((1000, 1000), like).data_ptr() == address
+
+
+def test_memory_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(MemoryError, match="no memory left for 4000000000000000 bytes"):
+        native.empty((10**9, 10**6), torch.empty(0))
+
+
+SCRIPT = """
+import torch
+from attractor.cells import Recurrent
+from attractor.cells.kernels import STATUS
+layer = Recurrent("lstm", 3, 21, generator=torch.Generator().manual_seed(0))
+x = torch.linspace(-1, 1, 5 * 4 * 3).view(5, 4, 3)
+print(STATUS.path, STATUS)
+print(layer(x)[0].double().square().sum().item())
+"""
+
+
+def ask(path: str) -> tuple[str, float]:
+    asked = os.environ | {"ATTRACTOR_KERNELS": path}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=asked, capture_output=True, text=True, check=True
+    )
+    status, number = done.stdout.splitlines()
+    return status, float(number)
+
+
+def test_each_path_can_be_forced_and_gives_the_same() -> None:
+    status, expected = ask("off")
+    assert status == "None off (ATTRACTOR_KERNELS=off)"
+    status, found = ask("plain")
+    assert status.startswith("plain active (plain, ")
+    assert abs(found - expected) < 1e-6
+    status, found = ask(STATUS.path or "")
+    assert status.startswith(f"{STATUS.path} active (")
+    assert abs(found - expected) < 1e-6
+    status, found = ask("altivec")
+    assert status == "None off (ATTRACTOR_KERNELS=altivec is no path on this machine)"
+    assert abs(found - expected) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("clang++-14") is None, reason="needs clang and its runtime")
+def test_no_access_goes_astray(tmp_path: Path) -> None:
+    source = Path(kernels.__file__).parent / "native"
+    flags = "-std=gnu++17 -O1 -g -pthread -fsanitize=address,undefined -fno-sanitize-recover=all"
+    files = [str(Path(__file__).with_name("sanitise.cpp")), f"{source}/memory.cpp"]
+    program = str(tmp_path / "sanitise")
+    defined = ["-DATTRACTOR_EXACT", "-DATTRACTOR_PATH=plain", f"-I{source}"]
+    command = ["clang++-14", *flags.split(), *defined, *files, f"{source}/threads.cpp"]
+    subprocess.run([*command, "-o", program], check=True)
+    done = subprocess.run([program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "1680 runs\n"
