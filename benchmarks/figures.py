@@ -42,7 +42,7 @@ class Panel:
     title: str
     metric: str
     labels: Sequence[str]
-    split: str = "valid"
+    split: str
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ def replay(setting: str) -> list[str]:
 
 def both(labels: Sequence[str]) -> list[Panel]:
     return [
-        Panel("the first task", "task_1", labels),
-        Panel("mean of the tasks so far", "accuracy", labels),
+        Panel("the first task", "task_1", labels, "test"),
+        Panel("mean of the tasks so far", "accuracy", labels, "test"),
     ]
 
 
 def averages(settings: Sequence[str]) -> list[Panel]:
-    return [Panel(setting, "accuracy", replay(setting)) for setting in settings]
+    return [Panel(setting, "accuracy", replay(setting), "test") for setting in settings]
 
 
 SCENARIO_1 = (

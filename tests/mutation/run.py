@@ -3,7 +3,7 @@
 Survivors that are known, and why no test can or need notice them, are in ``survivors.toml``. A
 survivor that is not there, or an entry there that no longer survives, ends the run with 1.
 
-    python tests/mutation/run.py [--only PART] [--all]
+    python tests/mutation/run.py [--only PART] [--all] [--workers N]
 """
 
 import argparse
@@ -64,6 +64,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", default="", help="mutants of files whose path has this in it")
     parser.add_argument("--all", action="store_true", help="all mutants, not a sample (hours)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="at a time")
     options = parser.parse_args()
     preload()
     try:
@@ -72,13 +73,12 @@ def main() -> int:
         print(gone)
         return 1
     since = time.monotonic()
-    workers = os.cpu_count() or 1
-    for done in run(unchanged(jobs), ROOT, limit=LIMIT, workers=workers):
+    for done in run(unchanged(jobs), ROOT, limit=LIMIT, workers=options.workers):
         if done.code != 0:
             print(f"{done.job.name} fails without any mutant:\n{done.printed}")
             return 1
     survived: list[str] = []
-    for done in run(jobs, ROOT, limit=LIMIT, workers=workers):
+    for done in run(jobs, ROOT, limit=LIMIT, workers=options.workers):
         if done.code == 0:
             survived.append(done.job.name)
             print(f"survived: {done.job.name}", flush=True)

@@ -63,6 +63,12 @@ def test_named_mutants_are_found(named: Named) -> None:
     assert ast.unparse(named.of(source).tree) != ast.unparse(ast.parse(source))
 
 
+def test_every_target_has_a_mutant() -> None:
+    """A file without maths in it needs one by name; else its entry says nothing."""
+    changed = {str(job.path) for job in collect()[0]}
+    assert [path for path in TARGETS if str(SOURCE / path) not in changed] == []
+
+
 def test_code_that_has_gone_is_missed_with_a_sentence() -> None:
     gone = Named("x", "cells/gru.py", "GRUCell.step", "a + b", "a - b", ())
     with pytest.raises(LookupError, match="expects 'a \\+ b' in GRUCell.step of .*/cells/gru.py"):
