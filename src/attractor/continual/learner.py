@@ -181,7 +181,7 @@ class Learner:
         make = self._make
         if not callable(make):
             make = choose(make, model, self.stream[0].samples(torch.tensor([0])).x)
-        self.model, self._parameters = model, list(model.parameters())
+        self.model, self._parameters = model.train(), list(model.parameters())
         made: object = attach(make, model)
         if not isinstance(made, Optimizer):
             raise InputError(

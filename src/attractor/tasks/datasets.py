@@ -67,8 +67,13 @@ class DatasetTask(StoredTask):
         self.train, self.test, self.valid = train, test, valid
         self.name, self.place, self.classes = name, place, tuple(classes)
         self.collate = collate
-        if len(self) == 0:
-            raise InputError(f"expected samples to train on in {name!r}, but there are none.")
+        halves = {"to train on": train, "to test on": test, "for validation": valid}
+        for purpose, half in halves.items():
+            if half is not None and not len(half):  # type: ignore[arg-type]
+                raise InputError(
+                    f"expected samples {purpose} in {name!r}, but there are none. Give some, or "
+                    "leave an empty test or validation set out."
+                )
         first = self.samples(torch.tensor([0]))
         self._features = first.features
         self.input_size = first.features[0] if first.features else 1

@@ -13,7 +13,6 @@ from attractor.optimisers import Maker, attach, choose
 from attractor.tasks import Judged, Task
 from attractor.tasks.arrays import as_tensor
 from attractor.tasks.datasets import over
-from attractor.training.evaluate import evaluate
 from attractor.training.process import Row
 from attractor.training.supervised import Plan, Supervised
 
@@ -90,7 +89,7 @@ def fit(
             rows += new
             if new and on_rows is not None:
                 on_rows(new)
-    held = {} if watched else evaluate(model, task, "valid", made.eval_batch_size)
+    held = {} if watched else training.measure("valid")
     return Fitted(model, rows, held)
 
 

@@ -13,9 +13,9 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from attractor.checks import one_of, positive, whole
 from attractor.state import Nested, cloned
-from attractor.tasks import Split, Task
+from attractor.tasks import Objective, Split, Task
 from attractor.training.carried import Carried, seen_by
-from attractor.training.evaluate import evaluate
+from attractor.training.evaluate import averaged, evaluate
 from attractor.training.process import Diverged, Row
 
 
@@ -70,7 +70,7 @@ class Supervised:
     """A model on its way through a task, one update at a time.
 
     Args:
-        model: what is trained.
+        model: what is trained; it is put into training mode.
         task: the data, the loss and the measures.
         optimiser: as `attractor.optimisers.attach` makes it, or any other.
         plan: how long, and what is done on the way.
@@ -111,7 +111,7 @@ class Supervised:
         self.best = math.inf
         self.since_best = 0
         self._best_weights: dict[str, Tensor] | None = None
-        self._reader = seen_by(model)
+        self._reader = seen_by(model.train())
 
     @property
     def done(self) -> bool:
@@ -144,12 +144,15 @@ class Supervised:
         return rows
 
     def measure(self, split: Split) -> dict[str, float]:
-        """The task's measures on a split."""
-        plan = self.plan
+        """The task's measures on a split; those of an objective, which has no data, on itself."""
+        model, task, plan = self.model, self.task, self.plan
         with self._casting():
-            found = evaluate(
-                self.model, self.task, split, plan.eval_batch_size, batches=plan.eval_batches
-            )
+            if isinstance(task, Objective):
+                found = averaged(model, task, [self.sampler.draw()])
+            else:
+                found = evaluate(
+                    model, task, split, plan.eval_batch_size, batches=plan.eval_batches
+                )
         return found | self.also()
 
     def _backward(self) -> float:
