@@ -230,10 +230,10 @@ class Text(Sampler):
 
     def draw(self) -> Batch:
         self.place = 0 if self.place == self.x.shape[1] else self.place
-        self.continues = self.place > 0
+        continues = self.place > 0
         piece = self.x[:, self.place : self.place + 3]
         self.place += 3
-        return Batch(piece, (piece.sum(2) > 0).long())
+        return Batch(piece, (piece.sum(2) > 0).long(), continues=continues)
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"place": torch.tensor(self.place)}

@@ -16,9 +16,6 @@ Split = Literal["valid", "test"]
 class Sampler(ABC):
     """Endless training batches; its state goes into a checkpoint, so that a run can go on."""
 
-    continues: bool = False
-    """Whether the last batch drawn goes on where the sequences of the one before it ended."""
-
     @abstractmethod
     def draw(self) -> Batch:
         """The next batch."""

@@ -8,7 +8,7 @@ from torch import nn
 
 from attractor.errors import InputError
 from attractor.tasks import Batch, Split, Task
-from attractor.training.carried import seen_by
+from attractor.training.carried import begin, seen_by
 
 
 def evaluate(
@@ -51,6 +51,7 @@ def averaged(model: nn.Module, task: Task, batches: Iterable[Batch]) -> dict[str
     model.eval()
     try:
         for batch in batches:
+            begin(reader, batch)
             for name, (value, count) in task.measure(reader, batch.to(device)).items():
                 before, seen = totals.get(name, (0.0, 0))
                 totals[name] = before + value, seen + count

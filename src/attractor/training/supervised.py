@@ -14,7 +14,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from attractor.checks import one_of, positive, whole
 from attractor.state import Nested, cloned
 from attractor.tasks import Objective, Split, Task
-from attractor.training.carried import Carried, seen_by
+from attractor.training.carried import Carried, begin, seen_by
 from attractor.training.evaluate import averaged, evaluate
 from attractor.training.process import Diverged, Row
 
@@ -161,8 +161,7 @@ class Supervised:
         total = 0.0
         for _ in range(self.plan.accumulate):
             batch = self.sampler.draw().to(self.device)
-            if isinstance(self._reader, Carried) and not self.sampler.continues:
-                self._reader.reset()
+            begin(self._reader, batch)
             with self._casting():
                 loss = self.task.loss(self._reader, batch)
             if self.plan.accumulate > 1:
