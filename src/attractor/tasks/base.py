@@ -60,6 +60,10 @@ class Task(ABC):
     def batches(self, size: int, *, generator: Generator) -> Sampler:
         """Training batches, drawn with the generator."""
 
+    def shown(self) -> Batch:
+        """A few training samples, to see what a model is shown."""
+        return self.batches(1, generator=Generator()).draw()
+
     @abstractmethod
     def held_out(self, split: Split, size: int) -> Iterator[Batch]:
         """The batches of a split, always the same."""
