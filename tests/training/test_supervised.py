@@ -208,7 +208,7 @@ def test_autocast_computes_in_the_other_type() -> None:
 def test_divergence_is_said_with_what_to_try() -> None:
     network = model()
     nn.init.constant_(network.layers[0].weight, torch.nan)  # type: ignore[arg-type]
-    with pytest.raises(Diverged, match=r"the loss became nan .* of 50 .*Try train.clip=1"):
+    with pytest.raises(Diverged, match=r"the loss became nan .* of 50 .*Try clip=1, a smaller"):
         run(Plan(50, 5), network)
 
 

@@ -232,7 +232,7 @@ class Supervised:
     def _diverged(self, step: int, loss: float, before: float) -> Diverged:
         what = "the gradient norm" if math.isfinite(loss) else "the loss"
         value = self.norm if math.isfinite(loss) else loss
-        clip = "" if self.plan.clip else "train.clip=1, "
+        clip = "" if self.plan.clip else "clip=1, "
         return Diverged(
             f"{what} became {value} at step {step} of {self.plan.steps} (gradient norm "
             f"{self.norm:.3g}, {before:.3g} a step before)",
