@@ -150,3 +150,14 @@ def test_nothing_to_measure_on_is_refused() -> None:
         fit(model(), (X, Y), valid=(X[:0], Y[:0]), steps=1)
     with pytest.raises(InputError, match="samples to measure on, but Rosenbrock gave none"):
         evaluate(Point(2), Rosenbrock(), "valid", 10)
+
+
+def test_the_rate_falls_as_the_plan_says() -> None:
+    made: list[torch.optim.Optimizer] = []
+
+    def maker(parameters: Any) -> torch.optim.Optimizer:
+        made.append(torch.optim.SGD(parameters, lr=0.3))
+        return made[0]
+
+    fit(model(), (X, Y), optimiser=maker, steps=4, schedule="linear")
+    assert made[0].param_groups[0]["lr"] == 0.0
