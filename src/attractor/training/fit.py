@@ -12,7 +12,7 @@ from attractor.optimisers import Maker, attach, choose
 from attractor.tasks import Task
 from attractor.training.checking import check
 from attractor.training.data import as_task
-from attractor.training.process import Row
+from attractor.training.process import Row, finish
 from attractor.training.supervised import Plan, Supervised
 
 Spec = str | dict[str, Any] | Maker
@@ -36,7 +36,7 @@ def fit(
     loss: Callable[[Tensor, Tensor], Tensor] | None = None,
     steps: int = 1000,
     seed: int = 0,
-    on_rows: Callable[[list[Row]], None] | None = None,
+    on_rows: Callable[[list[Row]], None] = lambda rows: None,
     **plan: Any,
 ) -> Fitted:
     """Train a model on a task, on arrays, or on any data set or loader of torch.
@@ -81,12 +81,7 @@ def fit(
             made,
             generator=torch.Generator().manual_seed(seed),
         )
-        rows: list[Row] = []
-        while not training.done:
-            new = [{"step": training.step, **row} for row in training.advance()]
-            rows += new
-            if new and on_rows is not None:
-                on_rows(new)
+        rows = finish(training, on_rows=on_rows)
         return Fitted(model, rows, training.measure("valid") if watched else {})
 
 
