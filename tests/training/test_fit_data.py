@@ -83,6 +83,8 @@ def test_data_without_numbers_come_in_batches_of_the_size_that_is_asked_for() ->
     network = Sizes()
     fit(network, Endless(), steps=3, batch_size=5)
     assert network.sizes == [5, 5, 5]
+    with pytest.raises(InputError, match="batch_size to be at least 1, but got 0"):
+        fit(network, Endless(), steps=3, batch_size=0)
     with pytest.raises(InputError, match=r"no batch_size beside a DataLoader, .* but got 5"):
         fit(network, DataLoader(Endless(), batch_size=3), steps=1, batch_size=5)
 
@@ -178,8 +180,9 @@ def test_a_model_of_which_nothing_may_change_is_refused() -> None:
 
 @pytest.mark.parametrize("option", ["patience", "keep_best", "stop_below", "eval_every"])
 def test_what_needs_validation_data_is_refused_without(option: str) -> None:
+    given: dict[str, Any] = {option: True if option == "keep_best" else 2}
     with pytest.raises(InputError, match=f"validation data for {option}=.*, but there are none"):
-        fit(model(), (X, Y), steps=1, **{option: True if option == "keep_best" else 2})
+        fit(model(), (X, Y), steps=1, **given)
 
 
 def test_a_check_leaves_the_model_as_it_is() -> None:

@@ -1,7 +1,7 @@
 """The one loop, update by update, against the same by hand; and going on bit by bit."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -136,7 +136,7 @@ def test_schedulers_go_update_by_update() -> None:
 
 @pytest.mark.parametrize("name", ["cosine", "linear"])
 def test_a_plan_may_let_the_rate_fall(name: Any) -> None:
-    shapes = {
+    shapes: dict[str, Callable[[int], float]] = {
         "cosine": lambda t: (1 + math.cos(math.pi * t / 4)) / 2,
         "linear": lambda t: 1 - t / 4,
     }
@@ -241,8 +241,9 @@ def test_divergence_is_said_with_what_to_try() -> None:
 
 def test_impossible_plans_are_refused() -> None:
     for name in ("steps", "batch_size", "accumulate", "log_every", "eval_batch_size"):
+        given: dict[str, Any] = {"steps": 5, name: 0}
         with pytest.raises(InputError, match=f"{name} to be at least 1, but got 0"):
-            Plan(**{"steps": 5, name: 0})
+            Plan(**given)
     with pytest.raises(InputError, match="known autocast .* got 'float8'"):
         Plan(5, autocast="float8")
     with pytest.raises(InputError, match=r"'bfloat16', but got 'float16', in which small grad"):

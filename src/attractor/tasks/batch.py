@@ -109,7 +109,7 @@ def joined(parts: Sequence[Batch]) -> Batch:
         return parts[0]
     columns = {one.name: [getattr(part, one.name) for part in parts] for one in fields(Batch)}
     x, y, _ = columns.pop("x"), columns.pop("y"), columns.pop("continues")
-    rest = {
+    rest: dict[str, Any] = {
         name: torch.cat(some) if (some := [c for c in column if c is not None]) else None
         for name, column in columns.items()
     }

@@ -219,6 +219,7 @@ class Loaded(Sampler):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self.loader = loader
+        self._epoch: Iterator[Any] | None
         self._begin()
 
     def draw(self) -> Batch:
@@ -239,8 +240,7 @@ class Loaded(Sampler):
         """Stand before an epoch, which is begun when its first batch is asked for."""
         source = self.loader.generator
         self._before = torch.empty(0) if source is None else source.get_state()
-        self._epoch: Iterator[Any] | None = None
-        self._drawn = 0
+        self._epoch, self._drawn = None, 0
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"drawn": torch.tensor(self._drawn), "generator": self._before}
@@ -290,8 +290,8 @@ def over(
                     f"{type(held_out).__name__}. Try {split}=loader.dataset, or a loader for both."
                 )
         return DatasetTask(data, valid=valid, test=test, name=name)
-    train, valid, test = (
-        one if one is None or isinstance(one, DataLoader) else DataLoader(one, batch_size)
-        for one in (data, valid, test)
-    )
-    return LoaderTask(train, valid=valid, test=test, name=name)
+
+    def loader(one: Any) -> Any:
+        return one if one is None or isinstance(one, DataLoader) else DataLoader(one, batch_size)
+
+    return LoaderTask(loader(data), valid=loader(valid), test=loader(test), name=name)

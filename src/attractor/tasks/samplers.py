@@ -187,7 +187,7 @@ class Repeated(Sampler):
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         expect_keys(state, {"x", "y"})
-        self.batch = Batch(**state)
+        self.batch = Batch(state["x"], state["y"])
 
 
 def expect_keys(state: dict[str, Tensor], expected: set[str]) -> None:

@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from attractor.errors import InputError
 from attractor.tasks import Judged, Task
 from attractor.tasks.datasets import numbers, over
+from attractor.training.supervised import Plan
 
 
 def as_task(
@@ -47,9 +48,11 @@ def as_task(
             f"expected no batch_size beside a DataLoader, which has its own, but got {batch_size}. "
             f"Try DataLoader(data, batch_size={batch_size})."
         )
-    sizes = {} if batch_size is None else {"batch_size": batch_size}
-    held_out = None if valid is None else _samples(valid, "valid")
-    task = over(_samples(data, "data"), valid=held_out, **sizes)
+    task = over(
+        _samples(data, "data"),
+        valid=None if valid is None else _samples(valid, "valid"),
+        batch_size=Plan.batch_size if batch_size is None else batch_size,
+    )
     if loss is None and task.shown().y.is_floating_point():
         loss = F.mse_loss
     return task if loss is None else Judged(task, loss)

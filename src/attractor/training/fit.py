@@ -66,11 +66,11 @@ def fit(
     for name in plan:
         if name not in Plan.__dataclass_fields__:
             raise unknown("option of fit", name, Plan.__dataclass_fields__)
-    task = as_task(data, valid, loss, batch_size=plan.get("batch_size"))
     watched = valid is not None or isinstance(data, Task)
     if not watched:
         _expect_unwatched(plan)
     made = Plan(steps, **({} if watched else {"eval_every": None}) | plan)
+    task = as_task(data, valid, loss, batch_size=plan.get("batch_size"))
     with torch.random.fork_rng(devices=[]):
         check(model, task)
         torch.manual_seed(seed)
