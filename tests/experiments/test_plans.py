@@ -110,7 +110,7 @@ def test_in_half_precision(tmp_path: Path) -> None:
         ("train.clip_value=-1", "'train.clip_value'"),
         ("train.patience=0", "'train.patience'"),
         ("train.schedule=step", "'train.schedule' .*'cosine' or 'linear'.* but got 'step'"),
-        ("train.autocast=int8", "'train.autocast' .*'bfloat16' or 'float16'.* but got 'int8'"),
+        ("train.autocast=int8", "'train.autocast' .*should be 'bfloat16'.* but got 'int8'"),
         ("train.keep_best=3", "'train.keep_best'"),
     ],
 )

@@ -11,10 +11,10 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from attractor.errors import InputError
-from attractor.models import MLP
+from attractor.models import MLP, Point
 from attractor.optimisers import Anytime
-from attractor.tasks import Digits
-from attractor.training import fit
+from attractor.tasks import Digits, Rosenbrock
+from attractor.training import Plan, Supervised, Tuning, evaluate, fit
 
 X = torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
 Y = (X[:, 0] > 0).long()
@@ -122,3 +122,42 @@ def test_bad_names() -> None:
         fit(model(), (X, Y), optimiser={"name": "adam", "rate": 1}, steps=1)
     with pytest.raises(InputError, match="known option of fit .* 'clip'"):
         fit(model(), (X, Y), steps=1, clp=1.0)
+
+
+def test_an_objective_is_measured_on_itself() -> None:
+    task, point = Rosenbrock(), Point(2, generator=torch.Generator().manual_seed(3))
+    fitted = fit(point, task, optimiser={"name": "sgd", "lr": 1e-4}, steps=10, eval_every=5)
+    measured = [row["loss"] for row in fitted.rows if row["split"] == "valid"]
+    assert len(measured) == 2
+    batch = task.batches(1, generator=torch.Generator()).draw()
+    assert measured[1] == fitted.valid["loss"] == task.loss(point, batch).item() < measured[0]
+
+
+def test_a_rate_is_tuned_on_an_objective() -> None:
+    def training(lr: float) -> Supervised:
+        point = Point(2, generator=torch.Generator().manual_seed(3))
+        sgd = torch.optim.SGD(point.parameters(), lr)
+        return Supervised(point, Rosenbrock(), sgd, Plan(20), generator=torch.Generator())
+
+    tuning = Tuning([1e-6, 1e-3], training)
+    while not tuning.done:
+        tuning.advance()
+    assert tuning.rate == 1e-3
+
+
+def test_nothing_to_measure_on_is_refused() -> None:
+    with pytest.raises(InputError, match="samples for validation in 'data', but there are none"):
+        fit(model(), (X, Y), valid=(X[:0], Y[:0]), steps=1)
+    with pytest.raises(InputError, match="samples to measure on, but Rosenbrock gave none"):
+        evaluate(Point(2), Rosenbrock(), "valid", 10)
+
+
+def test_the_rate_falls_as_the_plan_says() -> None:
+    made: list[torch.optim.Optimizer] = []
+
+    def maker(parameters: Any) -> torch.optim.Optimizer:
+        made.append(torch.optim.SGD(parameters, lr=0.3))
+        return made[0]
+
+    fit(model(), (X, Y), optimiser=maker, steps=4, schedule="linear")
+    assert made[0].param_groups[0]["lr"] == 0.0

@@ -1,7 +1,7 @@
 """The one loop, update by update, against the same by hand; and going on bit by bit."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR
 
 from attractor.cells import Recurrent
 from attractor.errors import InputError
+from attractor.experiments.kinds.supervised import Train
 from attractor.models import MLP
 from attractor.state import cloned, pack, unpack
 from attractor.tasks import ArrayTask, Batch, Data, Sampler, Split, Task
@@ -133,6 +134,32 @@ def test_schedulers_go_update_by_update() -> None:
     torch.testing.assert_close(parameters(ours), parameters(theirs))
 
 
+@pytest.mark.parametrize("name", ["cosine", "linear"])
+def test_a_plan_may_let_the_rate_fall(name: Any) -> None:
+    shapes: dict[str, Callable[[int], float]] = {
+        "cosine": lambda t: (1 + math.cos(math.pi * t / 4)) / 2,
+        "linear": lambda t: 1 - t / 4,
+    }
+    network = model()
+    sgd = SGD(network.parameters(), 0.3)
+    training = Supervised(network, task(), sgd, Plan(4, 5, schedule=name), generator=seeded(2))
+    for step in range(4):
+        assert sgd.param_groups[0]["lr"] == pytest.approx(0.3 * shapes[name](step))
+        training.advance()
+    assert sgd.param_groups[0]["lr"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_scheduler_that_is_given_wins_over_the_plan() -> None:
+    network = model()
+    sgd = SGD(network.parameters(), 0.3)
+    half = LambdaLR(sgd, lambda step: 0.5**step)
+    plan = Plan(2, 5, schedule="linear")
+    training = Supervised(network, task(), sgd, plan, generator=seeded(2), scheduler=half)
+    training.advance()
+    training.advance()
+    assert sgd.param_groups[0]["lr"] == pytest.approx(0.3 * 0.25)
+
+
 def test_early_stopping_waits_for_its_patience_and_keeps_the_best() -> None:
     network = model()
     training = Supervised(
@@ -208,16 +235,21 @@ def test_autocast_computes_in_the_other_type() -> None:
 def test_divergence_is_said_with_what_to_try() -> None:
     network = model()
     nn.init.constant_(network.layers[0].weight, torch.nan)  # type: ignore[arg-type]
-    with pytest.raises(Diverged, match=r"the loss became nan .* of 50 .*Try train.clip=1"):
+    with pytest.raises(Diverged, match=r"the loss became nan .* of 50 .*Try clip=1, a smaller"):
         run(Plan(50, 5), network)
 
 
 def test_impossible_plans_are_refused() -> None:
     for name in ("steps", "batch_size", "accumulate", "log_every", "eval_batch_size"):
+        given: dict[str, Any] = {"steps": 5, name: 0}
         with pytest.raises(InputError, match=f"{name} to be at least 1, but got 0"):
-            Plan(**{"steps": 5, name: 0})
+            Plan(**given)
     with pytest.raises(InputError, match="known autocast .* got 'float8'"):
         Plan(5, autocast="float8")
+    with pytest.raises(InputError, match=r"'bfloat16', but got 'float16', in which small grad"):
+        Plan(5, autocast="float16")
+    with pytest.raises(InputError, match="known schedule .* got 'cosin'. Did you mean 'cosine'"):
+        Plan(5, schedule="cosin")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected clip to be above zero, but got -1"):
         Plan(5, clip=-1)
 
@@ -230,10 +262,10 @@ class Text(Sampler):
 
     def draw(self) -> Batch:
         self.place = 0 if self.place == self.x.shape[1] else self.place
-        self.continues = self.place > 0
+        continues = self.place > 0
         piece = self.x[:, self.place : self.place + 3]
         self.place += 3
-        return Batch(piece, (piece.sum(2) > 0).long())
+        return Batch(piece, (piece.sum(2) > 0).long(), continues=continues)
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"place": torch.tensor(self.place)}
@@ -338,3 +370,9 @@ def test_evaluate_counts_every_answer_once_whatever_the_batch_size() -> None:
     network.train()
     evaluate(network, task(), "valid", 3)
     assert network.training
+
+
+def test_experiments_train_by_the_same_defaults() -> None:
+    plan, settings = Plan(5), Train(steps=5)
+    assert settings.plan == plan
+    assert settings.model_fields_set == {"steps"}

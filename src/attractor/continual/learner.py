@@ -20,7 +20,7 @@ from attractor.optimisers import Maker, attach, choose
 from attractor.state import cloned
 from attractor.tasks import Shuffled, Split, StoredTask
 from attractor.tasks.streams import Stream
-from attractor.training.process import Diverged, Row
+from attractor.training.process import Diverged, Row, finish
 
 PLAIN: Maker = partial(SGD, lr=0.01)
 """The optimiser of the thesis."""
@@ -181,7 +181,7 @@ class Learner:
         make = self._make
         if not callable(make):
             make = choose(make, model, self.stream[0].samples(torch.tensor([0])).x)
-        self.model, self._parameters = model, list(model.parameters())
+        self.model, self._parameters = model.train(), list(model.parameters())
         self.optimiser = attach(make, model)
 
     def result(self) -> Result:
@@ -282,6 +282,5 @@ def train(
         ['permutation 1', 'permutation 2']
     """
     learner = Learner(model, stream, strategy, **options)
-    while not learner.done:
-        learner.advance()
+    finish(learner)
     return learner.result()

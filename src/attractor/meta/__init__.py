@@ -5,9 +5,9 @@ from attractor.meta.compare import compare as compare
 from attractor.meta.learners import Learners as Learners
 from attractor.meta.learners import Problem as Problem
 from attractor.meta.pes import PESTrainer as PESTrainer
-from attractor.meta.settings import Row as Row
 from attractor.meta.trainer import MetaTrainer as MetaTrainer
 from attractor.meta.trainer import train as train
+from attractor.training.process import Row as Row
 
 test = compare
 """`compare` by the name that goes with `train`."""

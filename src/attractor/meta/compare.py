@@ -12,8 +12,7 @@ from torch import nn
 from attractor.errors import InputError
 from attractor.meta.learners import Problem
 from attractor.optimisers import Maker, attach
-from attractor.tasks import Objective
-from attractor.training import Diverged, Plan, Supervised, evaluate
+from attractor.training import Diverged, Plan, Supervised
 
 
 @dataclass
@@ -114,7 +113,7 @@ def _follow(
     split: Any,
     generator: torch.Generator,
 ) -> None:
-    plan = Plan(steps, problem.batch_size, log_every=1, eval_every=None)
+    plan = Plan(steps, problem.batch_size, log_every=1, eval_every=None, eval_batch_size=1000)
     optimiser = attach(make, network)
     training = Supervised(network, problem.task, optimiser, plan, generator=generator)
     alive = True
@@ -128,18 +127,9 @@ def _follow(
                 alive = False
         curve.train.append(loss)
         if step == steps or (every is not None and step % every == 0):
-            found = _measure(training, split) if alive else {}
+            found = training.measure(split) if alive else {}
             reached = found.get("loss", math.inf)
             ended = math.isfinite(reached)
             curve.steps.append(step)
             curve.loss.append(reached if ended else math.inf)
             curve.accuracy.append(found.get("accuracy", math.nan) if ended else 0.0)
-
-
-def _measure(training: Supervised, split: Any) -> dict[str, float]:
-    """The held-out measures, or the value of an objective, of which nothing can be held out."""
-    task = training.task
-    if not isinstance(task, Objective):
-        return evaluate(training.model, task, split, 1000)
-    with torch.no_grad():
-        return {"loss": task.loss(training.model, training.sampler.draw()).item()}

@@ -19,7 +19,6 @@ from attractor.meta.saving import (
     trained,
 )
 from attractor.meta.settings import (
-    Row,
     bounds,
     check_choices,
     check_counts,
@@ -34,6 +33,7 @@ from attractor.meta.unroll import Objective, Position, follow
 from attractor.optimisers import Rule, State, View
 from attractor.optimisers.rule import Update
 from attractor.optimisers.state import map_tensors
+from attractor.training.process import Row
 
 
 class PESTrainer:

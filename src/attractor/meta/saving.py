@@ -55,7 +55,8 @@ def load_learning(rule: Rule, learners: Learners, saved: Mapping[str, Any]) -> P
     learners.sampler.load_state_dict(copied(saved["sampler"]))
     params = saved["params"].to(place, copy=True)
     state = rule.init(params, learners.view).filled(copied(saved["state"], place))
-    return Position(params, state, Batch(**copied(saved["batch"], place)))
+    batch = copied(saved["batch"], place)
+    return Position(params, state, Batch(batch["x"], batch["y"]))
 
 
 def copied(tensors: Mapping[str, Tensor], place: torch.device | None = None) -> dict[str, Tensor]:

@@ -2,16 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from attractor.errors import InputError
 from attractor.optimisers import Rule
-
-Row = dict[str, Any]
-"""One measurement: its split, and the measures by name."""
+from attractor.training.process import Row
 
 
 def measured(loss: float, last: float) -> list[Row]:

@@ -12,7 +12,6 @@ from attractor.meta.divergence import Patience
 from attractor.meta.learners import Learners, Problem
 from attractor.meta.saving import learning, load_learning, load_random, load_trained, trained
 from attractor.meta.settings import (
-    Row,
     bounds,
     check_choices,
     check_counts,
@@ -25,6 +24,7 @@ from attractor.meta.settings import (
 )
 from attractor.meta.unroll import Objective, Position, Unrolled, first_order, second_order
 from attractor.optimisers import Rule
+from attractor.training.process import Row, finish
 
 COUNTS = ("step", "round", "updates", "horizon")
 """Updates of the rule so far; the round, the learners' updates in it, and how many they will be."""
@@ -254,9 +254,9 @@ def train(
         if name not in known:
             raise unknown("option of MetaTrainer", name, known)
     trainer = MetaTrainer(rule, problems, generator=check_generator(generator), **options)
-    history = []
-    while not trainer.done:
-        for row in trainer.advance():
-            history.append(row)
+
+    def tell(rows: list[Row]) -> None:
+        for row in rows:
             on_row(row)
-    return history
+
+    return finish(trainer, on_rows=tell)

@@ -16,9 +16,6 @@ Split = Literal["valid", "test"]
 class Sampler(ABC):
     """Endless training batches; its state goes into a checkpoint, so that a run can go on."""
 
-    continues: bool = False
-    """Whether the last batch drawn goes on where the sequences of the one before it ended."""
-
     @abstractmethod
     def draw(self) -> Batch:
         """The next batch."""
@@ -62,6 +59,10 @@ class Task(ABC):
     @abstractmethod
     def batches(self, size: int, *, generator: Generator) -> Sampler:
         """Training batches, drawn with the generator."""
+
+    def shown(self) -> Batch:
+        """A few training samples, to see what a model is shown."""
+        return self.batches(1, generator=Generator()).draw()
 
     @abstractmethod
     def held_out(self, split: Split, size: int) -> Iterator[Batch]:

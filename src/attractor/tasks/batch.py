@@ -1,7 +1,7 @@
 """Samples as learners, memories and tasks pass them around: samples first, always."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -25,6 +25,8 @@ class Batch:
         lengths: how much of each padded sequence counts.
         task: the place in the stream of each sample's task.
         weight: the share of each sample in the loss; ``None`` means all the same, 1 in sum.
+        continues: whether each sequence goes on where that of the batch before ended, so that a
+            model that carries a state keeps it.
 
     Shape:
         x ``(samples, ...)``, as sequences ``(samples, time, features)``; y ``(samples,)`` for one
@@ -44,12 +46,14 @@ class Batch:
     lengths: Tensor | None = None
     task: Tensor | None = None
     weight: Tensor | None = None
+    continues: bool = False
 
     def __len__(self) -> int:
         return len(self.y)
 
     def __getitem__(self, index: Tensor | slice) -> "Batch":
-        return self.map(lambda t: t[index])
+        """Some of the samples, which go on with nothing: a carried state is that of them all."""
+        return replace(self.map(lambda t: t[index]), continues=False)
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         """The same change to every tensor that is there."""
@@ -59,6 +63,7 @@ class Batch:
             None if self.lengths is None else change(self.lengths),
             None if self.task is None else change(self.task),
             None if self.weight is None else change(self.weight),
+            self.continues,
         )
 
     def to(self, device: torch.device | str) -> "Batch":
@@ -93,7 +98,7 @@ class Batch:
 
 
 def joined(parts: Sequence[Batch]) -> Batch:
-    """Several batches as one; padded sequences are padded to the longest.
+    """Several batches as one, which goes on with nothing; sequences are padded to the longest.
 
     Example:
         >>> short, long = (Batch(torch.zeros(2, n, 1), torch.zeros(2)) for n in (3, 5))
@@ -103,8 +108,8 @@ def joined(parts: Sequence[Batch]) -> Batch:
     if len(parts) == 1:
         return parts[0]
     columns = {one.name: [getattr(part, one.name) for part in parts] for one in fields(Batch)}
-    x, y = columns.pop("x"), columns.pop("y")
-    rest = {
+    x, y, _ = columns.pop("x"), columns.pop("y"), columns.pop("continues")
+    rest: dict[str, Any] = {
         name: torch.cat(some) if (some := [c for c in column if c is not None]) else None
         for name, column in columns.items()
     }

@@ -9,10 +9,11 @@ from torch import Generator, Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
 
 from attractor.checks import one_of, whole
-from attractor.errors import InputError
+from attractor.errors import InputError, shortened
+from attractor.tasks.arrays import as_tensor
 from attractor.tasks.base import Sampler, Split, Task
 from attractor.tasks.batch import Batch
-from attractor.tasks.samplers import expect_keys
+from attractor.tasks.samplers import BLOCK, expect_keys
 from attractor.tasks.stored import StoredTask
 
 Collate = Callable[[list[Any]], Any]
@@ -29,7 +30,24 @@ def batch_of(found: Any) -> Batch:
             f"{type(found).__name__}. Try a collate function that returns a Batch."
         )
     x, y, *lengths = found
-    return Batch(tuple(x) if isinstance(x, list) else x, y, *lengths)
+    return Batch(tuple(x) if isinstance(x, list) else x, numbers(y, "answers"), *lengths)
+
+
+def numbers(values: Any, what: str) -> Tensor:
+    """Anything like an array as a tensor, once it is known to hold numbers.
+
+    Example:
+        >>> numbers([[1.0, 2.0]], "inputs")
+        tensor([[1., 2.]])
+    """
+    try:
+        return as_tensor(values)
+    except (RuntimeError, TypeError, ValueError) as error:
+        got = " ".join(shortened(values, 60).split())
+        raise InputError(
+            f"expected {what} as numbers, but got {got}. Number classes from 0, and pad sequences "
+            "to one length."
+        ) from error
 
 
 class DatasetTask(StoredTask):
@@ -67,9 +85,15 @@ class DatasetTask(StoredTask):
         self.train, self.test, self.valid = train, test, valid
         self.name, self.place, self.classes = name, place, tuple(classes)
         self.collate = collate
-        if len(self) == 0:
-            raise InputError(f"expected samples to train on in {name!r}, but there are none.")
-        first = self.samples(torch.tensor([0]))
+        halves = {"to train on": train, "to test on": test, "for validation": valid}
+        for purpose, half in halves.items():
+            if half is not None and not len(half):  # type: ignore[arg-type]
+                raise InputError(
+                    f"expected samples {purpose} in {name!r}, but there are none. Give some, or "
+                    "leave an empty test or validation set out."
+                )
+        self.block = BLOCK if isinstance(train, TensorDataset) else 1
+        self._first = first = self.samples(torch.tensor([0]))
         self._features = first.features
         self.input_size = first.features[0] if first.features else 1
         self.timed = not isinstance(first.x, tuple) and first.x.ndim == 3
@@ -82,6 +106,9 @@ class DatasetTask(StoredTask):
 
     def __len__(self) -> int:
         return len(self.train)
+
+    def shown(self) -> Batch:
+        return self._first
 
     def samples(self, index: Tensor, generator: Generator | None = None) -> Batch:
         return self._placed(self._read(self.train, index))
@@ -149,7 +176,13 @@ class LoaderTask(Task):
         name: str = "data",
     ) -> None:
         self.train, self.test, self.valid, self.name = train, test, valid, name
-        first = batch_of(next(iter(train)))
+        found = next(iter(train), None)
+        if found is None:
+            raise InputError(
+                f"expected batches to train on in {name!r}, but the loader gives none. Give it "
+                "data, and with drop_last=True at least as many as fill a batch."
+            )
+        self._first = first = batch_of(found)
         self._features = first.features
         self.input_size = first.features[0] if first.features else 1
         self.timed = not isinstance(first.x, tuple) and first.x.ndim == 3
@@ -161,6 +194,9 @@ class LoaderTask(Task):
 
     def batches(self, size: int, *, generator: Generator) -> Sampler:
         return Loaded(self.train)
+
+    def shown(self) -> Batch:
+        return self._first
 
     def held_out(self, split: Split, size: int) -> Iterator[Batch]:
         return map(batch_of, held(self, split))
@@ -183,21 +219,28 @@ class Loaded(Sampler):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self.loader = loader
+        self._epoch: Iterator[Any] | None
         self._begin()
 
     def draw(self) -> Batch:
-        found = next(self._epoch, None)
+        found = None if self._epoch is None else next(self._epoch, None)
         if found is None:
             self._begin()
-            found = next(self._epoch)
+            self._epoch = iter(self.loader)
+            found = next(self._epoch, None)
+        if found is None:
+            raise InputError(
+                "expected a loader that can be gone through again and again, but it gives nothing "
+                "any more. Let the __iter__ of its data set begin anew each time."
+            )
         self._drawn += 1
         return batch_of(found)
 
     def _begin(self) -> None:
+        """Stand before an epoch, which is begun when its first batch is asked for."""
         source = self.loader.generator
         self._before = torch.empty(0) if source is None else source.get_state()
-        self._epoch = iter(self.loader)
-        self._drawn = 0
+        self._epoch, self._drawn = None, 0
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"drawn": torch.tensor(self._drawn), "generator": self._before}
@@ -221,18 +264,34 @@ def held(task: Any, split: Split) -> Any:
     return data
 
 
-def over(data: Any, *, valid: Any = None, test: Any = None, name: str = "data") -> Task:
+def over(
+    data: Any, *, valid: Any = None, test: Any = None, name: str = "data", batch_size: int = 32
+) -> Task:
     """A task over a data set or a loader, of whichever kind it is.
+
+    Args:
+        data: the training samples.
+        valid: the validation samples; a data set beside a loader is gone through by one, too.
+        test: the test samples, likewise.
+        name: in words.
+        batch_size: of data sets without numbers; a loader has its own, and other data are cut
+            into batches by whoever asks for them.
 
     Example:
         >>> data = TensorDataset(torch.randn(6, 4), torch.zeros(6, dtype=torch.long))
         >>> type(over(data)).__name__, type(over(DataLoader(data))).__name__
         ('DatasetTask', 'LoaderTask')
     """
-    if isinstance(data, IterableDataset):
-        data, valid, test = (
-            None if one is None else DataLoader(one, batch_size=32) for one in (data, valid, test)
-        )
-    if isinstance(data, DataLoader):
-        return LoaderTask(data, valid=valid, test=test, name=name)
-    return DatasetTask(data, valid=valid, test=test, name=name)
+    if not isinstance(data, DataLoader | IterableDataset):
+        for split, held_out in (("valid", valid), ("test", test)):
+            if isinstance(held_out, DataLoader | IterableDataset):
+                raise InputError(
+                    f"expected {split} data with numbers, as those to train on have, but got a "
+                    f"{type(held_out).__name__}. Try {split}=loader.dataset, or a loader for both."
+                )
+        return DatasetTask(data, valid=valid, test=test, name=name)
+
+    def loader(one: Any) -> Any:
+        return one if one is None or isinstance(one, DataLoader) else DataLoader(one, batch_size)
+
+    return LoaderTask(loader(data), valid=loader(valid), test=loader(test), name=name)

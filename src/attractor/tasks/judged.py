@@ -3,23 +3,32 @@
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
+import torch
 from torch import Generator, Tensor, nn
 
+from attractor.errors import InputError
 from attractor.measures import LOSS
 from attractor.tasks.answers import answer
 from attractor.tasks.base import Sampler, Split, Task
 from attractor.tasks.batch import Batch
 
+Judge = Callable[[Tensor, Tensor], Tensor]
+"""From answers and right answers to the mean loss."""
+
 
 class Judged(Task):
-    """A task whose loss is a function of what the model says and of what it should say.
+    r"""A task whose loss is a function of what the model says and of what it should say.
+
+    The judge is given all answers of a batch at once. Of padded sequences with an answer at each
+    step it is given the steps that count, one below the other, without those beyond the ends. Of
+    samples with weights it is given one after the other, and the loss is
+    :math:`\sum_i w_i \ell_i`; measures leave the weights out.
 
     Args:
         task: where the data come from.
         judge: from answers and right answers to the mean loss, such as ``F.mse_loss``.
 
     Example:
-        >>> import torch
         >>> import torch.nn.functional as F
         >>> from attractor.tasks import Digits
         >>> task = Judged(Digits(order="flat"), lambda said, y: F.mse_loss(said[:, 0], y.float()))
@@ -32,7 +41,7 @@ class Judged(Task):
 
     measures: ClassVar = {"loss": LOSS._replace(unit="")}
 
-    def __init__(self, task: Task, judge: Callable[[Tensor, Tensor], Tensor]) -> None:
+    def __init__(self, task: Task, judge: Judge) -> None:
         self.task, self.judge = task, judge
         self.input_size, self.answers, self.timed = task.input_size, task.answers, task.timed
         self.output_size = getattr(task, "output_size", 1)
@@ -40,11 +49,35 @@ class Judged(Task):
     def batches(self, size: int, *, generator: Generator) -> Sampler:
         return self.task.batches(size, generator=generator)
 
+    def shown(self) -> Batch:
+        return self.task.shown()
+
     def held_out(self, split: Split, size: int) -> Iterator[Batch]:
         return self.task.held_out(split, size)
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        return self.judge(answer(model, batch), batch.y)
+        said = answer(model, batch)
+        if batch.weight is None:
+            return self.judge(*_counted(said, batch))
+        ones = [slice(i, i + 1) for i in range(len(batch))]
+        each = [self.judge(*_counted(said[one], batch[one])) for one in ones]
+        return torch.stack(each) @ batch.weight.to(each[0].dtype)
 
     def measure(self, model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
-        return {"loss": (self.loss(model, batch).item() * len(batch), len(batch))}
+        said, y = _counted(answer(model, batch), batch)
+        return {"loss": (self.judge(said, y).item() * len(y), len(y))}
+
+
+def _counted(said: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The answers that count and the right ones, once they are known to go together."""
+    y = batch.y
+    if said.is_floating_point() and y.is_floating_point() and said.shape != y.shape:
+        raise InputError(
+            f"expected answers of the shape {tuple(y.shape)} that the right ones have, but the "
+            f"model gives {tuple(said.shape)}. Try y.reshape(n, 1) for a model with one output."
+        )
+    if batch.lengths is None or y.ndim == 1 or y.shape[1] != batch.x.shape[1]:
+        return said, y
+    steps = torch.arange(y.shape[1], device=y.device)
+    counts = steps < batch.lengths[:, None].to(y.device)
+    return said[counts], y[counts]

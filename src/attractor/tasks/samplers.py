@@ -11,7 +11,7 @@ from attractor.tasks.base import Sampler
 from attractor.tasks.batch import Batch
 
 BLOCK = 64
-"""Batches that are picked from the data, read and made noisy at once."""
+"""Batches of data in memory that are picked, read and made noisy at once."""
 
 
 class Draws(Protocol):
@@ -28,6 +28,11 @@ class Numbered(Protocol):
     @property
     def name(self) -> str:
         """In words."""
+        ...
+
+    @property
+    def block(self) -> int:
+        """Batches that are read at once."""
         ...
 
     def __len__(self) -> int: ...
@@ -74,7 +79,8 @@ class Shuffled(Sampler):
     """Endless batches of stored samples, in shuffled epochs without replacement.
 
     Every batch is full: what is left at the end of an epoch goes into a batch that the next epoch
-    completes. Samples are picked `BLOCK` batches at a time, so that a batch is a slice.
+    completes. Samples are read as many batches at a time as the source says, so that a batch of
+    what is in memory is a slice, and no more is read of what is not than a batch needs.
 
     Args:
         source: what has the samples.
@@ -119,7 +125,7 @@ class Shuffled(Sampler):
         """Pick the next block: the rest of the epoch, completed by the next ones."""
         self._before = {"order": self._order, "generator": self.generator.get_state()}
         rows = len(self.source)
-        wanted = self.batch_size * min(BLOCK, -(-rows // self.batch_size))
+        wanted = self.batch_size * min(self.source.block, -(-rows // self.batch_size))
         while len(self._order) < wanted:
             epoch = torch.randperm(rows, generator=self.generator)
             self._order = torch.cat([self._order, epoch])
@@ -181,7 +187,7 @@ class Repeated(Sampler):
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         expect_keys(state, {"x", "y"})
-        self.batch = Batch(**state)
+        self.batch = Batch(state["x"], state["y"])
 
 
 def expect_keys(state: dict[str, Tensor], expected: set[str]) -> None:

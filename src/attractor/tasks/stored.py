@@ -7,7 +7,7 @@ from torch import Generator, Tensor
 
 from attractor.tasks.base import Sampler, Split, Task
 from attractor.tasks.batch import Batch
-from attractor.tasks.samplers import Shuffled
+from attractor.tasks.samplers import BLOCK, Shuffled
 
 
 class StoredTask(Task):
@@ -23,6 +23,8 @@ class StoredTask(Task):
     """The training samples as they are stored."""
     test: Any
     """The test samples as they are stored."""
+    block: int = BLOCK
+    """Batches that are read at once."""
 
     @abstractmethod
     def __len__(self) -> int:

@@ -8,6 +8,7 @@ from attractor.training.process import Diverged as Diverged
 from attractor.training.process import Process as Process
 from attractor.training.process import Row as Row
 from attractor.training.process import Stopped as Stopped
+from attractor.training.process import finish as finish
 from attractor.training.supervised import Plan as Plan
 from attractor.training.supervised import Supervised as Supervised
 from attractor.training.tuning import Tuning as Tuning

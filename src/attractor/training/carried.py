@@ -4,9 +4,11 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.utils.rnn import PackedSequence
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from attractor.state import Nested
+from attractor.tasks import Batch
 
 
 class Carried(nn.Module):
@@ -40,7 +42,7 @@ class Carried(nn.Module):
 
     def forward(self, x: Any) -> Any:
         model: Any = self.model
-        before = model.initial_state(len(x)) if self.state is None else self.state
+        before = model.initial_state(_samples(x)) if self.state is None else self.state
         output, after = model(x, before)
         self.state = tree_map(torch.Tensor.detach, after)
         return output
@@ -63,6 +65,19 @@ class Carried(nn.Module):
         return None
 
 
+def begin(reader: nn.Module, batch: Batch) -> None:
+    """Let a reader forget what it carries, unless the batch goes on where the last one ended."""
+    if isinstance(reader, Carried) and not batch.continues:
+        reader.reset()
+
+
 def seen_by(model: nn.Module) -> nn.Module:
     """The model as a task calls it: one that ``carries_state`` goes on from batch to batch."""
     return Carried(model) if getattr(type(model), "carries_state", False) else model
+
+
+def _samples(x: Any) -> int:
+    """How many samples are shown: in a tensor, in a tuple of them, or packed."""
+    if isinstance(x, PackedSequence):
+        return int(x.batch_sizes[0])
+    return len(x[0]) if isinstance(x, tuple) else len(x)

@@ -1,15 +1,16 @@
 """How a model fares on what it was not trained on."""
 
+from collections.abc import Iterable
 from itertools import islice
 
 import torch
 from torch import nn
 
-from attractor.tasks import Split, Task
-from attractor.training.carried import seen_by
+from attractor.errors import InputError
+from attractor.tasks import Batch, Split, Task
+from attractor.training.carried import begin, seen_by
 
 
-@torch.no_grad()
 def evaluate(
     model: nn.Module, task: Task, split: Split, size: int, *, batches: int | None = None
 ) -> dict[str, float]:
@@ -28,14 +29,37 @@ def evaluate(
         >>> sorted(found)
         ['accuracy', 'loss']
     """
-    training = model.training
-    model.eval()
+    return averaged(model, task, islice(task.held_out(split, size), batches))
+
+
+@torch.no_grad()
+def averaged(model: nn.Module, task: Task, batches: Iterable[Batch]) -> dict[str, float]:
+    """The task's measures over some batches, with the model in evaluation mode meanwhile.
+
+    Example:
+        >>> from attractor.models import Point
+        >>> from attractor.tasks import Rosenbrock
+        >>> task = Rosenbrock()
+        >>> batch = task.batches(1, generator=torch.Generator()).draw()
+        >>> averaged(Point(2), task, [batch]).keys()
+        dict_keys(['loss'])
+    """
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     totals: dict[str, tuple[float, int]] = {}
     reader = seen_by(model)
-    for batch in islice(task.held_out(split, size), batches):
-        for name, (value, count) in task.measure(reader, batch.to(device)).items():
-            before, seen = totals.get(name, (0.0, 0))
-            totals[name] = before + value, seen + count
-    model.train(training)
+    training = model.training
+    model.eval()
+    try:
+        for batch in batches:
+            begin(reader, batch)
+            for name, (value, count) in task.measure(reader, batch.to(device)).items():
+                before, seen = totals.get(name, (0.0, 0))
+                totals[name] = before + value, seen + count
+    finally:
+        model.train(training)
+    if not totals:
+        raise InputError(
+            f"expected samples to measure on, but {type(task).__name__} gave none. "
+            "Hold some data out, or measure on the batches of training."
+        )
     return {name: total / count for name, (total, count) in totals.items()}

@@ -1,5 +1,6 @@
 """The contract of whatever advances in steps and can be stopped, saved and taken up again."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from attractor.errors import RunError
@@ -61,6 +62,39 @@ class Process(Protocol):
     def load_state_dict(self, state: Nested) -> None:
         """Go on where `state_dict` was taken."""
         ...
+
+
+def finish(
+    process: Process, *, on_rows: Callable[[list[Row]], None] = lambda rows: None
+) -> list[Row]:
+    """Advance a process to its end.
+
+    Args:
+        process: wherever it is.
+        on_rows: told of what is measured, as soon as it is.
+
+    Returns:
+        All that was measured, each with the step after which it was.
+
+    Example:
+        >>> import torch
+        >>> from attractor.models import MLP
+        >>> from attractor.tasks import Digits
+        >>> from attractor.training import Plan, Supervised
+        >>> model, g = MLP([64, 32, 10]), torch.Generator().manual_seed(0)
+        >>> sgd = torch.optim.SGD(model.parameters(), 0.1)
+        >>> training = Supervised(model, Digits(order="flat"), sgd, Plan(20), generator=g)
+        >>> [row["step"] for row in finish(training)]
+        [10, 20]
+    """
+    rows: list[Row] = []
+    while not process.done:
+        new = process.advance()
+        if new:
+            new = [{"step": process.step, **row} for row in new]
+            rows += new
+            on_rows(new)
+    return rows
 
 
 class Stopped(Exception):  # noqa: N818 - an answer to the user's wish, not an error

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Generator, Tensor, nn
@@ -12,11 +12,13 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from attractor.checks import one_of, positive, whole
+from attractor.errors import InputError
 from attractor.state import Nested, cloned
-from attractor.tasks import Split, Task
-from attractor.training.carried import Carried, seen_by
-from attractor.training.evaluate import evaluate
+from attractor.tasks import Objective, Split, Task
+from attractor.training.carried import Carried, begin, seen_by
+from attractor.training.evaluate import averaged, evaluate
 from attractor.training.process import Diverged, Row
+from attractor.training.schedules import Schedule, scheduled
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Plan:
         accumulate: batches whose gradients are averaged for one update.
         clip: scale the gradient down to this norm where it is longer.
         clip_value: cut each entry of the gradient off at this size.
-        autocast: compute in this type where that is safe: ``"bfloat16"`` or ``"float16"``.
+        autocast: compute in this type where that is safe: ``"bfloat16"``.
         log_every: updates between measurements of the training loss.
         eval_every: updates between measurements on validation data; ``None`` means never.
         eval_batch_size: held-out samples at a time.
@@ -37,6 +39,8 @@ class Plan:
         stop_below: end once the validation loss is below this.
         patience: end once the validation loss has not fallen for so many measurements.
         keep_best: end with the weights of the lowest validation loss, not with the last.
+        schedule: how the rate falls to zero by the last update, along half a ``"cosine"`` or in a
+            ``"linear"`` way; ``None`` means that it stays.
     """
 
     steps: int
@@ -52,6 +56,7 @@ class Plan:
     stop_below: float | None = None
     patience: int | None = None
     keep_best: bool = False
+    schedule: Schedule | None = None
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "accumulate", "log_every", "eval_batch_size"):
@@ -63,19 +68,26 @@ class Plan:
             if (value := getattr(self, name)) is not None:
                 whole(name, value, 1)
         if self.autocast is not None:
-            one_of("autocast", self.autocast, ("bfloat16", "float16"))
+            if self.autocast == "float16":
+                raise InputError(
+                    "expected autocast='bfloat16', but got 'float16', in which small gradients "
+                    "vanish. Try bfloat16, which has the range of float32."
+                )
+            one_of("autocast", self.autocast, ("bfloat16",))
+        if self.schedule is not None:
+            one_of("schedule", self.schedule, get_args(Schedule))
 
 
 class Supervised:
     """A model on its way through a task, one update at a time.
 
     Args:
-        model: what is trained.
+        model: what is trained; it is put into training mode.
         task: the data, the loss and the measures.
         optimiser: as `attractor.optimisers.attach` makes it, or any other.
         plan: how long, and what is done on the way.
         generator: draws the batches.
-        scheduler: is stepped after each update.
+        scheduler: is stepped after each update, in the place of the plan's ``schedule``.
         also: more to measure beside the task's own, such as how much of the model is pruned.
 
     Example:
@@ -102,7 +114,8 @@ class Supervised:
         also: Callable[[], dict[str, float]] = dict,
     ) -> None:
         self.model, self.task, self.optimiser, self.plan = model, task, optimiser, plan
-        self.scheduler, self.also = scheduler, also
+        self.scheduler = scheduler or scheduled(plan.schedule, optimiser, plan.steps)
+        self.also = also
         self.sampler = task.batches(plan.batch_size, generator=generator)
         self.device = next(model.parameters()).device
         self.step = 0
@@ -111,7 +124,7 @@ class Supervised:
         self.best = math.inf
         self.since_best = 0
         self._best_weights: dict[str, Tensor] | None = None
-        self._reader = seen_by(model)
+        self._reader = seen_by(model.train())
 
     @property
     def done(self) -> bool:
@@ -144,12 +157,15 @@ class Supervised:
         return rows
 
     def measure(self, split: Split) -> dict[str, float]:
-        """The task's measures on a split."""
-        plan = self.plan
+        """The task's measures on a split; those of an objective, which has no data, on itself."""
+        model, task, plan = self.model, self.task, self.plan
         with self._casting():
-            found = evaluate(
-                self.model, self.task, split, plan.eval_batch_size, batches=plan.eval_batches
-            )
+            if isinstance(task, Objective):
+                found = averaged(model, task, [self.sampler.draw()])
+            else:
+                found = evaluate(
+                    model, task, split, plan.eval_batch_size, batches=plan.eval_batches
+                )
         return found | self.also()
 
     def _backward(self) -> float:
@@ -158,8 +174,7 @@ class Supervised:
         total = 0.0
         for _ in range(self.plan.accumulate):
             batch = self.sampler.draw().to(self.device)
-            if isinstance(self._reader, Carried) and not self.sampler.continues:
-                self._reader.reset()
+            begin(self._reader, batch)
             with self._casting():
                 loss = self.task.loss(self._reader, batch)
             if self.plan.accumulate > 1:
@@ -230,7 +245,7 @@ class Supervised:
     def _diverged(self, step: int, loss: float, before: float) -> Diverged:
         what = "the gradient norm" if math.isfinite(loss) else "the loss"
         value = self.norm if math.isfinite(loss) else loss
-        clip = "" if self.plan.clip else "train.clip=1, "
+        clip = "" if self.plan.clip else "clip=1, "
         return Diverged(
             f"{what} became {value} at step {step} of {self.plan.steps} (gradient norm "
             f"{self.norm:.3g}, {before:.3g} a step before)",

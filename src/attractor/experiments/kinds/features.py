@@ -11,7 +11,6 @@ import torch
 from pydantic import Field
 from torch import Tensor
 from torch.optim import SGD
-from torch.optim.lr_scheduler import LambdaLR
 
 from attractor.errors import InputError, RunError
 from attractor.experiments.config import Frozen, slug
@@ -132,9 +131,8 @@ def pretraining(settings: Features, task: ArrayTask, device: torch.device) -> Su
         model,
         task,
         sgd,
-        Plan(settings.steps, settings.batch_size, log_every=1, eval_every=None),
+        Plan(settings.steps, settings.batch_size, log_every=1, eval_every=None, schedule="linear"),
         generator=seeded(settings.seed, "batches"),
-        scheduler=LambdaLR(sgd, lambda step: 1 - step / settings.steps),
     )
 
 

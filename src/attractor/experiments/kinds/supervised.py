@@ -10,8 +10,6 @@ from typing import Any, Literal
 import torch
 from pydantic import Field
 from torch import Generator, nn
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
 
 from attractor.cells import compile_steps
 from attractor.errors import InputError
@@ -34,6 +32,7 @@ from attractor.runs.drive import Context
 from attractor.tables import lookup
 from attractor.tasks import Task
 from attractor.training import Chained, Plan, Supervised, Tuning
+from attractor.training.schedules import Schedule
 
 MEASURES = {
     "sparsity": Measure("none", "share"),
@@ -46,20 +45,20 @@ MEASURES = {
 class Train(Settings):
     """How a model is trained; see `attractor.training.Plan`."""
 
-    batch_size: int = Field(default=32, ge=1)
-    accumulate: int = Field(default=1, ge=1)
-    clip: float | None = Field(default=None, gt=0)
-    clip_value: float | None = Field(default=None, gt=0)
-    autocast: Literal["bfloat16", "float16"] | None = None
-    log_every: int = Field(default=10, ge=1)
+    batch_size: int = Field(default=Plan.batch_size, ge=1)
+    accumulate: int = Field(default=Plan.accumulate, ge=1)
+    clip: float | None = Field(default=Plan.clip, gt=0)
+    clip_value: float | None = Field(default=Plan.clip_value, gt=0)
+    autocast: Literal["bfloat16"] | None = None
+    log_every: int = Field(default=Plan.log_every, ge=1)
     eval_every: int = Field(default=100, ge=1)
-    eval_batch_size: int = Field(default=250, ge=1)
-    eval_batches: int | None = Field(default=None, ge=1)
+    eval_batch_size: int = Field(default=Plan.eval_batch_size, ge=1)
+    eval_batches: int | None = Field(default=Plan.eval_batches, ge=1)
     """Held-out batches, the first ones; by default all."""
-    stop_below: float | None = Field(default=None, gt=0)
-    patience: int | None = Field(default=None, ge=1)
-    keep_best: bool = False
-    schedule: Literal["cosine", "linear"] | None = None
+    stop_below: float | None = Field(default=Plan.stop_below, gt=0)
+    patience: int | None = Field(default=Plan.patience, ge=1)
+    keep_best: bool = Plan.keep_best
+    schedule: Schedule | None = Plan.schedule
     """How the rate falls to zero by the last step; by default it stays."""
     tune_steps: int | None = Field(default=None, ge=1)
     """Updates with each learning rate of a grid; by default as many as ``steps``."""
@@ -169,7 +168,6 @@ class _Made:
             attached,
             plan,
             generator=self.seeded(f"{purpose}batches"),
-            scheduler=_scheduler(config.train.schedule, attached, plan.steps),
             also=(lambda: {"sparsity": sparsity(model)}) if prunes else dict,
         )
 
@@ -271,15 +269,6 @@ def _rates(grid: object) -> list[float]:
         f"expected optimiser.grid to be learning rates above zero, but got {grid!r}. "
         "Try grid = [0.001, 0.01]."
     )
-
-
-def _scheduler(name: str | None, optimiser: Optimizer, steps: int) -> LRScheduler | None:
-    match name:
-        case "cosine":
-            return CosineAnnealingLR(optimiser, steps)
-        case "linear":
-            return LambdaLR(optimiser, lambda step: 1 - step / steps)
-    return None
 
 
 def _check_compiler() -> None:

@@ -39,6 +39,12 @@ class Stream(Sequence[StoredTask]):
                 f"expected at least one task in the stream {self.name!r}, but got none. "
                 "Try tasks=2 or more."
             )
+        for one in self.tasks:
+            if not isinstance(one, StoredTask):
+                raise InputError(
+                    f"expected tasks whose samples have numbers in the stream {self.name!r}, but "
+                    f"got a {type(one).__name__}. Try ArrayTask or DatasetTask."
+                )
         one_sample = torch.tensor([0])
         first = self.tasks[0].samples(one_sample).features
         for place, one in enumerate(self.tasks):

@@ -1,0 +1,88 @@
+"""What users have, as a task."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+from attractor.errors import InputError
+from attractor.tasks import Judged, Task
+from attractor.tasks.datasets import numbers, over
+from attractor.training.supervised import Plan
+
+
+def as_task(
+    data: Any,
+    valid: Any = None,
+    loss: Callable[[Tensor, Tensor], Tensor] | None = None,
+    *,
+    batch_size: int | None = None,
+) -> Task:
+    """A task over a task, ``(x, y)``, a data set or a loader, judged by a loss.
+
+    Args:
+        data: what to train on.
+        valid: validation data; a task has its own.
+        loss: by default cross entropy for classes and the mean squared error for other numbers.
+        batch_size: of data sets without numbers; a loader has its own.
+
+    Example:
+        >>> x = torch.randn(6, 4)
+        >>> type(as_task((x, torch.zeros(6, 1)))).__name__
+        'Judged'
+        >>> type(as_task((x, [0, 1, 0, 1, 0, 1]))).__name__
+        'DatasetTask'
+    """
+    if isinstance(data, Task):
+        if valid is not None:
+            raise InputError(
+                "expected no valid beside a task, which has validation data of its own, but got "
+                f"{type(valid).__name__}. Leave it out."
+            )
+        return data if loss is None else Judged(data, loss)
+    if isinstance(data, DataLoader) and batch_size is not None:
+        raise InputError(
+            f"expected no batch_size beside a DataLoader, which has its own, but got {batch_size}. "
+            f"Try DataLoader(data, batch_size={batch_size})."
+        )
+    task = over(
+        _samples(data, "data"),
+        valid=None if valid is None else _samples(valid, "valid"),
+        batch_size=Plan.batch_size if batch_size is None else batch_size,
+    )
+    if loss is None and task.shown().y.is_floating_point():
+        loss = F.mse_loss
+    return task if loss is None else Judged(task, loss)
+
+
+def _samples(given: Any, what: str) -> Any:
+    """Data as a data set or a loader, once they are known to be of a kind that is read."""
+    listed = isinstance(given, list) and all(hasattr(one, "shape") for one in given)
+    if isinstance(given, tuple) or (listed and given):
+        return _tensors(tuple(given), what)
+    if isinstance(given, Dataset | DataLoader):
+        return given
+    numbered = hasattr(given, "__len__") and hasattr(given, "__getitem__")
+    if not numbered or isinstance(given, str | Mapping):
+        raise InputError(
+            f"expected {what} as (x, y), a Dataset or a DataLoader, but got "
+            f"{type(given).__name__}. Try (x, y) of arrays with samples first."
+        )
+    return given
+
+
+def _tensors(pair: tuple[Any, ...], what: str) -> TensorDataset:
+    if len(pair) != 2 or len(pair[0]) != len(pair[1]):
+        raise InputError(
+            f"expected {what} as (x, y) with an answer for each input, but got "
+            f"{[len(one) for one in pair]}. Try (x, y) of arrays with samples first, or a Dataset."
+        )
+    x, y = numbers(pair[0], f"the inputs of {what}"), numbers(pair[1], f"the answers of {what}")
+    if x.dtype == torch.float64:
+        x = x.float()
+    if y.dtype == torch.float64:
+        y = y.float()
+    return TensorDataset(x, y if y.is_floating_point() else y.long())

@@ -1,0 +1,38 @@
+"""How a learning rate falls to zero by the last update."""
+
+from typing import Literal
+
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
+
+Schedule = Literal["cosine", "linear"]
+"""Along half a cosine, or in a straight line."""
+
+
+def scheduled(name: Schedule | None, optimiser: Optimizer, steps: int) -> LRScheduler | None:
+    r"""A scheduler that is stepped after each update; ``None`` where the rate stays.
+
+    .. math::
+        \eta_t = \eta_0\,\tfrac{1}{2}(1 + \cos(\pi t / T)) \quad\text{or}\quad
+        \eta_t = \eta_0\,(1 - t / T)
+
+    Args:
+        name: which.
+        optimiser: whose rate falls.
+        steps: :math:`T`, updates in all.
+
+    Example:
+        >>> import torch
+        >>> sgd = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.4)
+        >>> falling = scheduled("linear", sgd, 4)
+        >>> sgd.step()
+        >>> falling.step()
+        >>> round(sgd.param_groups[0]["lr"], 3)
+        0.3
+    """
+    match name:
+        case "cosine":
+            return CosineAnnealingLR(optimiser, steps)
+        case "linear":
+            return LambdaLR(optimiser, lambda step: 1 - step / steps)
+    return None

@@ -1,0 +1,198 @@
+"""What fit makes of data of every kind, and what it refuses, in a sentence each."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+
+from attractor.errors import InputError
+from attractor.models import MLP
+from attractor.training import fit
+
+X = 3 * torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
+Y = (X[:, 0] > 0).long()
+FLOATS = 2 * X[:, :1] - 1
+
+
+class Counting(Dataset[Any]):
+    """Samples by number, which counts how many are read."""
+
+    def __init__(self, y: Tensor) -> None:
+        self.y, self.read = y, 0
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, n: int) -> Any:
+        self.read += 1
+        return X[n], self.y[n]
+
+
+class Endless(IterableDataset[Any]):
+    def __iter__(self) -> Iterator[Any]:
+        return ((X[n % 60], Y[n % 60]) for n in range(10**6))
+
+
+class Sizes(nn.Module):
+    """Notes the sizes of batches in training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.sizes = nn.Linear(4, 2), []  # type: ignore[var-annotated]
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.training:
+            self.sizes.append(len(x))
+        answer: Tensor = self.layer(x)
+        return answer
+
+
+def model(outputs: int = 2) -> nn.Module:
+    return MLP([4, 8, outputs], generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TensorDataset(X, FLOATS),
+        DataLoader(TensorDataset(X, FLOATS), batch_size=7),
+        Counting(FLOATS),
+        [X, FLOATS],
+    ],
+    ids=["tensors", "loader", "data set", "list"],
+)
+def test_numbers_are_fitted_by_least_squares_from_any_data(data: Any) -> None:
+    fitted = fit(model(1), data, valid=data, steps=20)
+    expected = F.mse_loss(fitted.model(X), FLOATS).item()
+    assert fitted.valid == {"loss": pytest.approx(expected, rel=1e-4)}
+
+
+def test_answers_that_would_be_broadcast_are_refused() -> None:
+    message = r"answers of the shape \(1,\) that the right ones have, but the model gives \(1, 1\)"
+    for loss in (None, F.l1_loss):
+        with pytest.raises(InputError, match=message):
+            fit(model(1), (X, FLOATS[:, 0]), loss=loss, steps=1)
+
+
+def test_data_without_numbers_come_in_batches_of_the_size_that_is_asked_for() -> None:
+    network = Sizes()
+    fit(network, Endless(), steps=3, batch_size=5)
+    assert network.sizes == [5, 5, 5]
+    with pytest.raises(InputError, match="batch_size to be at least 1, but got 0"):
+        fit(network, Endless(), steps=3, batch_size=0)
+    with pytest.raises(InputError, match=r"no batch_size beside a DataLoader, .* but got 5"):
+        fit(network, DataLoader(Endless(), batch_size=3), steps=1, batch_size=5)
+
+
+def test_no_more_is_read_than_is_learnt_from() -> None:
+    data = Counting(Y)
+    fit(model(), data, optimiser="mtl2l", steps=3, batch_size=4)
+    assert data.read == 1 + 3 * 4
+
+
+def test_a_loader_is_begun_once_to_see_it_and_once_an_epoch() -> None:
+    begun = []
+
+    class Begun(TensorDataset):
+        def __getitems__(self, numbers: list[int]) -> Any:
+            begun.extend([n for n in numbers if n == 0])
+            return [(X[n], Y[n]) for n in numbers]
+
+    loader = DataLoader(Begun(X, Y), batch_size=20)
+    fit(model(), loader, optimiser="mtl2l", steps=4)
+    assert len(begun) == 1 + 2
+
+
+def test_training_and_validation_data_may_be_of_different_kinds() -> None:
+    loader = DataLoader(TensorDataset(X, Y), batch_size=8)
+    pairs: list[tuple[Any, Any]] = [
+        (Counting(Y), (X.numpy(), Y.numpy())),
+        (loader, Counting(Y)),
+        (loader, (X, Y)),
+        ((X, Y), Counting(Y)),
+        ((X, Y), [X, Y]),
+        (Endless(), (X, Y)),
+    ]
+    for data, valid in pairs:
+        fitted = fit(model(), data, valid=valid, steps=2)
+        found = float((fitted.model(X).argmax(1) == Y).double().mean())
+        assert fitted.valid["accuracy"] == pytest.approx(found)
+    with pytest.raises(InputError, match="valid data with numbers, .* got a DataLoader. Try valid"):
+        fit(model(), (X, Y), valid=loader, steps=1)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, r"data as \(x, y\), a Dataset or a DataLoader, but got NoneType. Try"),
+        (((x, 1) for x in X), "a Dataset or a DataLoader, but got generator"),
+        ({"x": X}, "a Dataset or a DataLoader, but got dict"),
+        (DataLoader(TensorDataset(X[:3], Y[:3]), 4, drop_last=True), "the loader gives none"),
+        ((X, ["yes", "no"] * 30), r"the answers of data as numbers, but got \['yes', 'no'"),
+        ((X, np.array(["yes", "no"] * 30)), "the answers of data as numbers, .* Number classes"),
+        ([(X[0], "yes"), (X[1], "no")], r"answers as numbers, but got \('yes',\)"),
+        ((X, Y + 1), "labels from 0 to 1, one for each of the 2 outputs .* but got 2. Widen"),
+        ((X, Y - 1), "labels from 0 to 1, .* but got -1"),
+        ((X[:, :3], Y), r"inputs of shape \(1, 3\) and answers of shape \(1,\), but it says: mat1"),
+        (DataLoader(TensorDataset(X, Y + 5), 8), "labels from 0 to 1, .* but got [56]"),
+    ],
+)
+def test_bad_data(data: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fit(model(), data, steps=1)
+
+
+def test_bad_validation_data() -> None:
+    with pytest.raises(InputError, match=r"valid as \(x, y\), a Dataset .* but got int"):
+        fit(model(), (X, Y), valid=3, steps=1)
+
+
+def test_a_loader_that_runs_dry_is_refused() -> None:
+    class Once(IterableDataset[Any]):
+        left = iter([*zip(X, Y, strict=True)])
+
+        def __iter__(self) -> Iterator[Any]:
+            return self.left
+
+    with pytest.raises(InputError, match="gone through again and again, but it gives nothing"):
+        fit(model(), Once(), steps=5, batch_size=30)
+
+
+def test_bad_optimisers() -> None:
+    network = model()
+    built = torch.optim.SGD(network.parameters(), 0.1)
+    with pytest.raises(InputError, match="what makes one from parameters, but got SGD itself"):
+        fit(network, (X, Y), optimiser=built, steps=1)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="but got NoneType itself. Try partial"):
+        fit(network, (X, Y), optimiser=None, steps=1)  # type: ignore[arg-type]
+
+
+def test_a_model_of_which_nothing_may_change_is_refused() -> None:
+    for frozen in (model().requires_grad_(False), nn.Flatten()):
+        with pytest.raises(InputError, match="to have weights to train, but it has none"):
+            fit(frozen, (X, Y), steps=1)
+
+
+@pytest.mark.parametrize("option", ["patience", "keep_best", "stop_below", "eval_every"])
+def test_what_needs_validation_data_is_refused_without(option: str) -> None:
+    given: dict[str, Any] = {option: True if option == "keep_best" else 2}
+    with pytest.raises(InputError, match=f"validation data for {option}=.*, but there are none"):
+        fit(model(), (X, Y), steps=1, **given)
+
+
+def test_a_check_leaves_the_model_as_it_is() -> None:
+    network = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2)).train()
+    seen = fit(network, (X, Y), steps=3, batch_size=6).model[1].num_batches_tracked  # type: ignore[index]
+    assert seen == 3
+    assert network.training
+
+
+def test_the_last_measures_are_taken_as_those_on_the_way() -> None:
+    plan: dict[str, Any] = {"eval_batches": 1, "eval_batch_size": 7, "autocast": "bfloat16"}
+    fitted = fit(model(), (X, Y), valid=(X, Y), steps=4, eval_every=4, **plan)
+    assert {"step": 4, "split": "valid", **fitted.valid} == fitted.rows[-1]
