@@ -160,6 +160,7 @@ def takes_options_of(kind: type[Rule], *, but: str = "") -> Callable[[F], F]:
         theirs = [p for p in inspect.signature(kind).parameters.values() if p.name not in known]
         signature = inspect.Signature([*own, *theirs])
         init.__signature__ = signature  # type: ignore[attr-defined]
+        init.options_of = kind  # type: ignore[attr-defined]  # where they are documented
         return init
 
     return change
