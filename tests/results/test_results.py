@@ -296,7 +296,11 @@ def test_a_number_that_no_mean_can_hold_is_none(tmp_path: Path) -> None:
 def test_runs_of_version_1_stay_readable_though_they_are_refused_as_configurations(
     tmp_path: Path,
 ) -> None:
-    old: dict[str, Any] = {"version": 1, "kind": "sequence", "train": {"lr": 0.1, "optimiser": "adam"}}
+    old: dict[str, Any] = {
+        "version": 1,
+        "kind": "sequence",
+        "train": {"lr": 0.1, "optimiser": "adam"},
+    }
     folder = save(tmp_path, done=ended(0.9), **old)
     assert [row.label for row in summary(load_runs([tmp_path]))] == ["LSTM"]
     assert "LSTM" in build(load_runs([tmp_path]))

@@ -42,6 +42,8 @@ class Rule(nn.Module, ABC):
     """Of the saved weights; raised when old ones no longer fit."""
     needs_context: ClassVar[bool] = False
     """Whether `update` must be shown the learners' input."""
+    silent: ClassVar[bool] = False
+    """Whether it moves nothing before it is meta-trained."""
     prunes: ClassVar[bool] = False
     """Whether a step of minus a parameter removes it: whatever the rounding and learning rate."""
 
