@@ -17,6 +17,7 @@ from attractor.continual import HAT, STRATEGIES, Learner, Naive, Wire, combine
 from attractor.errors import InputError
 from attractor.experiments.config import ExperimentConfig
 from attractor.experiments.train import build, runs_of
+from attractor.experiments.work import Work
 from attractor.models import make_model
 from attractor.optimisers import OPTIMISERS, LSTMOptimiser, attach, choose
 from attractor.optimisers.files import load_pretrained, shipped
@@ -279,6 +280,41 @@ def test_what_strategies_cannot_do_is_in_the_docs() -> None:
     assert [line for line in listed.splitlines() if line.startswith("| `")] == expected
 
 
+def configured(kind: str, tables: dict[str, Any], out: Path) -> Work:
+    """What a tiny configuration of one variant builds."""
+    content = {
+        "kind": kind,
+        "title": "pair",
+        "budget": "quick",
+        "seeds": [0],
+        "train": {"steps": 2, "batch_size": 4, "log_every": 1},
+        "variant": [{"label": "pair", **tables}],
+    }
+    [config] = runs_of("pair", ExperimentConfig.model_validate(content))
+    return build(config, Context(out=out))
+
+
+def learns_from_a_configuration(tables: dict[str, Any], out: Path) -> None:
+    work = configured("supervised", {"task": {"name": "digits"}, **tables}, out)
+    while not work.done:
+        rows = work.advance()
+    assert rows[0]["loss"] > 0
+    assert 0 <= work.outcome()["test"]["accuracy"] <= 1
+
+
+@cells
+def test_every_cell_from_a_configuration(cell: str, tmp_path: Path) -> None:
+    options = {"length": 8} if cell == "decaynet" else {}
+    model = {"cell": cell, "hidden_size": 4, **options}
+    learns_from_a_configuration({"model": model, "optimiser": {"name": "adam"}}, tmp_path)
+
+
+@pytest.mark.parametrize("name", sorted(OPTIMISERS))
+def test_every_optimiser_from_a_configuration(name: str, tmp_path: Path) -> None:
+    model = {"name": "mlp", "hidden": [4]}
+    learns_from_a_configuration({"model": model, "optimiser": {"name": name}}, tmp_path)
+
+
 @pytest.mark.parametrize(
     "tables",
     [
@@ -288,38 +324,29 @@ def test_what_strategies_cannot_do_is_in_the_docs() -> None:
     ],
 )
 def test_pairs_from_a_configuration(tables: dict[str, Any], tmp_path: Path) -> None:
-    content = {
-        "kind": "supervised",
-        "title": "pair",
-        "budget": "quick",
-        "seeds": [0],
-        "task": {"name": "digits"},
-        "train": {"steps": 2, "batch_size": 4, "log_every": 1},
-        "variant": [{"label": "pair", **tables}],
-    }
-    [config] = runs_of("pair", ExperimentConfig.model_validate(content))
-    work = build(config, Context(out=tmp_path))
-    while not work.done:
-        rows = work.advance()
-    assert rows[0]["loss"] > 0
+    learns_from_a_configuration(tables, tmp_path)
 
 
-@pytest.mark.parametrize("strategy", ["gem", "hat", "metasgd_cl"])
-@pytest.mark.parametrize("optimiser", ["mtl2l", "adam"])
-def test_strategies_from_a_configuration(strategy: str, optimiser: str, tmp_path: Path) -> None:
-    content = {
-        "kind": "continual",
-        "title": "pair",
-        "budget": "quick",
-        "seeds": [0],
+@pytest.mark.parametrize("optimiser", sorted(RULES))
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_every_strategy_from_a_configuration(strategy: str, optimiser: str, tmp_path: Path) -> None:
+    tables = {
         "stream": {"name": "permuted_images", "dataset": "digits", "tasks": 2, "identity": True},
         "model": {"name": "mlp", "hidden": [4]},
-        "optimiser": {"name": optimiser},
-        "train": {"steps": 2, "batch_size": 4},
-        "variant": [{"label": "pair", "strategy": {"name": strategy}}],
+        "optimiser": RULES[optimiser],
+        "strategy": {"name": strategy, **STRATEGY_OPTIONS.get(strategy, {})},
     }
-    [config] = runs_of("pair", ExperimentConfig.model_validate(content))
-    work = build(config, Context(out=tmp_path))
+    work = configured("continual", tables, tmp_path)
     while not work.done:
         work.advance()
     assert 0 <= work.outcome()["test"]["accuracy"] <= 1
+
+
+def test_limits_are_held_from_a_configuration(tmp_path: Path) -> None:
+    tables = {
+        "stream": {"name": "permuted_sequences", "tasks": 2, "identity": True},
+        "model": {"cell": "gru", "hidden_size": 4},
+        "strategy": {"name": "hat"},
+    }
+    with pytest.raises(InputError, match=re.escape(HAT.limits["recurrent"])):
+        configured("continual", tables, tmp_path)
