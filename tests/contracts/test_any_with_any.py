@@ -186,10 +186,9 @@ def test_what_an_untrained_rule_does_is_declared(name: str) -> None:
     assert moved(before, model) != OPTIMISERS[name].kind.silent
 
 
+CLASSES: dict[str, Any] = dict(STRATEGIES)
 LIMITS = [
-    (name, network, why)
-    for name, kind in STRATEGIES.items()
-    for network, why in kind.limits.items()
+    (name, network, why) for name, kind in CLASSES.items() for network, why in kind.limits.items()
 ]
 
 
@@ -200,11 +199,10 @@ def test_every_limit_is_held(name: str, network: str, why: str) -> None:
     assert isinstance(one, ArrayTask)
     model = images()[0] if network == "convnet" else model_on(sizes[network], one)
     tasks = Stream("one", [one], identity=True)
-    strategy: Any = STRATEGIES[name]
     with pytest.raises(
         InputError, match=rf"of the kind '{network}': {re.escape(why)}\. Try another"
     ):
-        Learner(model, tasks, strategy(**STRATEGY_OPTIONS.get(name, {})))
+        Learner(model, tasks, CLASSES[name](**STRATEGY_OPTIONS.get(name, {})))
 
 
 class Picky(Naive):

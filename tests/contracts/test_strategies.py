@@ -82,7 +82,7 @@ def test_it_takes_other_networks(name: str, network: Callable[..., nn.Module]) -
 
 def recurrent(name: str, stream: Stream, model: nn.Module) -> None:
     if name == "hat":
-        why = re.escape(STRATEGIES[name].limits["recurrent"])
+        why = re.escape(made(name).limits["recurrent"])
         kind = r"SequenceClassifier|SequenceTagger"
         with pytest.raises(InputError, match=rf"got a ({kind}), of the kind 'recurrent': {why}\."):
             train(model, stream, made(name), iterations=3)
@@ -304,8 +304,8 @@ def test_names_of_saved_state_are_frozen(name: str) -> None:
     """Checkpoints must keep loading: what a strategy saves after a task is here."""
     path = Path(__file__).with_name("strategies.json")
     g = seeded()
-    halves = [Data(torch.randn(n, 4, generator=g), torch.arange(n) % 3) for n in (9, 6)]
-    tasks = [ArrayTask(f"task {place}", place, *halves, (0, 1, 2)) for place in (0, 1)]
+    train, test = (Data(torch.randn(n, 4, generator=g), torch.arange(n) % 3) for n in (9, 6))
+    tasks = [ArrayTask(f"task {place}", place, train, test, (0, 1, 2)) for place in (0, 1)]
     model = MLP([4, 5, 3], generator=seeded())
     learner = Learner(
         model, Stream("two", tasks, identity=True), made(name), iterations=2, batch_size=4
