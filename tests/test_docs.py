@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 
 import pytest
@@ -45,6 +46,15 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)", prose):
         if not target.startswith(("http://", "https://")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@each_page
+def test_what_is_shown_from_the_code_is_there(page: Path) -> None:
+    for name in re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        try:
+            resolve_name(name)
+        except (AttributeError, ImportError, ValueError) as error:
+            pytest.fail(f"{page.relative_to(ROOT)} shows {name}, which is not there: {error}")
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -52,7 +52,7 @@ def check_target(path: Path, option: str) -> None:
         )
     folder = path.parent if there == path else there
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        what = "may not be written to" if folder.is_dir() else "is no folder"
+        what = "may not be written to" if folder.is_dir() else "is not a folder"
         raise InputError(
             f"expected to be able to write {path} for {option}, but {folder} {what}. "
             "Choose another place."

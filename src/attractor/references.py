@@ -40,7 +40,9 @@ def year(reference: str) -> int:
 
 
 def citation(name: str) -> BibTeX:
-    """BibTeX for a cell, an optimiser, a strategy or a task, by its key.
+    """BibTeX for a cell, an optimiser, a strategy, a task, a stream or a model, by its key.
+
+    Where two tables share a key, such as ``"lstm"``, it is that of the first in this order.
 
     Example:
         >>> citation("rnn")
@@ -56,10 +58,19 @@ def citation(name: str) -> BibTeX:
     """
     from attractor.cells import CELLS
     from attractor.continual import STRATEGIES
+    from attractor.models import MODELS
     from attractor.optimisers import OPTIMISERS
     from attractor.tasks import TASKS
+    from attractor.tasks.streams import STREAMS
 
-    table: dict[str, Any] = {**TASKS, **STRATEGIES, **OPTIMISERS, **CELLS}
+    table: dict[str, Any] = {
+        **MODELS,
+        **STREAMS,
+        **TASKS,
+        **STRATEGIES,
+        **OPTIMISERS,
+        **CELLS,
+    }
     if name not in table:
         raise unknown("method", name, table)
     return bibtex(table[name].reference)

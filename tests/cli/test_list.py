@@ -4,14 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from attractor.cli.catalogue import TABLES, table_of
 from attractor.cli.entry import arguments, entry, sections
 from attractor.cli.main import app
 from attractor.errors import InputError
+from attractor.optimisers import OPTIMISERS
 
 TOLD = [kind for kind in TABLES if kind != "experiments"]
 
@@ -66,6 +69,51 @@ def test_one_cell_in_words_and_json() -> None:
     told = {option["option"]: option for option in found["options"]}
     assert told["heads"]["default"] == "4"
     assert told["heads"]["what"] == "k, how many write and how many erase."
+
+
+def test_one_of_torchs_optimisers_tells_of_itself() -> None:
+    found = entry("optimisers", "rmsprop")
+    assert found["what"] == "Implements RMSprop algorithm."
+    told = {option["option"]: option for option in found["options"]}
+    assert told["alpha"] == {
+        "option": "alpha",
+        "default": "0.99",
+        "what": "smoothing constant (default: 0.99)",
+    }
+    assert told["centered"]["what"].startswith("if True, compute the centered RMSProp")
+    assert "params" not in told
+    code = "\n".join(line.removeprefix(">>> ") for line in found["example"].splitlines())
+    names: dict[str, Any] = {"torch": torch}
+    exec(code, names)
+    assert isinstance(names["optimiser"], torch.optim.RMSprop)
+
+
+def test_options_that_are_part_of_a_name_are_not_offered() -> None:
+    adam, amsgrad = (entry("optimisers", name) for name in ("adam", "amsgrad"))
+    assert {one["option"] for one in adam["options"]} - {
+        one["option"] for one in amsgrad["options"]
+    } == {"amsgrad"}
+    assert amsgrad["what"] == "Implements Adam algorithm. With amsgrad=True."
+
+
+def test_one_of_our_optimisers_tells_of_itself() -> None:
+    found = entry("optimisers", "m2sgd")
+    assert {one["option"] for one in found["options"]} == {*OPTIMISERS["m2sgd"].options}
+    assert "M2SGD(" in found["example"]
+    assert "Kuo" in found["reference"]
+
+
+def test_models_in_words() -> None:
+    words = CliRunner().invoke(app, ["list", "models"]).stdout
+    assert "recurrent" in words
+    assert "sequence" in words
+    words = CliRunner().invoke(app, ["list", "models", "mlp"]).stdout
+    assert "mlp: Multilayer perceptron" in words
+    assert "units of each hidden layer" in words
+    assert "Rumelhart, David E." in words
+    assert ">>> model = MLP([784, 32, 10])" in words
+    given = {"shape", "outputs", "generator", "sizes"}
+    assert not given & {one["option"] for one in entry("models", "mlp")["options"]}
 
 
 def test_an_experiment_tells_its_models() -> None:

@@ -1,9 +1,11 @@
 """What every strategy of the table promises."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,7 +82,9 @@ def test_it_takes_other_networks(name: str, network: Callable[..., nn.Module]) -
 
 def recurrent(name: str, stream: Stream, model: nn.Module) -> None:
     if name == "hat":
-        with pytest.raises(InputError, match="SequenceClassifier|SequenceTagger"):
+        why = re.escape(made(name).limits["recurrent"])
+        kind = r"SequenceClassifier|SequenceTagger"
+        with pytest.raises(InputError, match=rf"got a ({kind}), of the kind 'recurrent': {why}\."):
             train(model, stream, made(name), iterations=3)
         return
     result = train(model, stream, made(name), iterations=3)
@@ -293,3 +297,25 @@ def test_a_state_is_not_changed_by_going_on(name: str) -> None:
 @strategies
 def test_it_names_its_paper(name: str) -> None:
     assert "year" in citation(name)
+
+
+@strategies
+def test_names_of_saved_state_are_frozen(name: str) -> None:
+    """Checkpoints must keep loading: what a strategy saves after a task is here."""
+    path = Path(__file__).with_name("strategies.json")
+    g = seeded()
+    train, test = (Data(torch.randn(n, 4, generator=g), torch.arange(n) % 3) for n in (9, 6))
+    tasks = [ArrayTask(f"task {place}", place, train, test, (0, 1, 2)) for place in (0, 1)]
+    model = MLP([4, 5, 3], generator=seeded())
+    learner = Learner(
+        model, Stream("two", tasks, identity=True), made(name), iterations=2, batch_size=4
+    )
+    while learner.task == 0:
+        learner.advance()
+    tensors, rest = pack(learner.strategy.state_dict())
+    found: dict[str, Any] = {key: list(value.shape) for key, value in tensors.items()}
+    found["names"] = sorted(rest)
+    assert found == json.loads(path.read_text()).get(name), (
+        f"expected the names and shapes in {path.name}; if {name} is new, add\n"
+        f'"{name}": {json.dumps(found)}'
+    )

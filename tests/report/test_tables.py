@@ -135,7 +135,7 @@ def test_how_sparse_a_network_is_makes_it_neither_best_nor_worst(
         done["test"]["sparsity"] = sparsity
         path.write_text(json.dumps(done))
     made = result_table(load_runs([tmp_path]))
-    column = made.headings.index("Test sparsity")
+    column = made.headings.index("Test sparsity, %")
     assert {row.label: row.cells[column].best for row in made.rows} == {"LSTM": False, "GRU": False}
     accuracy = made.headings.index("Test accuracy, %")
     assert any(row.cells[accuracy].best for row in made.rows)

@@ -7,15 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 import tomli_w
+import torch
 
+from attractor.continual import Learner
 from attractor.errors import InputError
 from attractor.estimates import estimate
 from attractor.experiments.config import read_toml
 from attractor.experiments.train import run_folder, train
 from attractor.measures import Measure
+from attractor.models import MLP
 from attractor.report import build
 from attractor.results import curve, load_runs, read_runs, summary, variants
-from attractor.results.measures import main_metric, measure
+from attractor.results.measures import ROWS, TASK, main_metric, measure
+from attractor.tasks import ArrayTask, Data
+from attractor.tasks.streams import Stream
+from attractor.training import Plan, Process, Supervised
 from experiments.helpers import tiny
 
 Row = dict[str, Any]
@@ -184,9 +190,46 @@ def test_the_numbers_of_old_or_damaged_runs_are_judged_by_name(tmp_path: Path, s
     assert measure("average_accuracy", []) == Measure("max", "share")
     assert measure("perplexity", []) == Measure("min")
     assert measure("valid_loss", []) == Measure("min", log=True)
-    assert measure("gradient_norm", []) == Measure("min", log=True)
-    assert measure("solved", []).goal == measure("forward_transfer", []).goal == "max"
-    assert measure("sparsity", []).goal == "none"
+    assert measure("forward_transfer", []).goal == "max"
+    assert measure("task_force", []) == Measure("min")
+
+
+def test_what_is_logged_on_the_way_is_known_before_a_run_ends(tmp_path: Path) -> None:
+    rows = [{"step": 1, "split": "train", "loss": 0.5, "gradient_norm": 2.0}]
+    runs = load_runs([save(tmp_path, rows=rows)])
+    assert measure("gradient_norm", runs) == Measure("none", log=True)
+    assert measure("loss", runs) == measure("last", runs) == Measure("min", log=True)
+    assert measure("lr", runs) == Measure("none", log=True)
+    assert measure("task_1", runs) == measure("task_20", runs) == Measure("max", "share")
+    assert measure("accuracy", runs) == measure("solved", runs) == Measure("max", "share")
+    assert measure("sparsity", runs) == Measure("none", "share")
+    assert measure("steps_to_solve", runs) == Measure("min", "steps")
+
+
+@pytest.mark.parametrize("name", ["gradient_norm", "task_2"])
+def test_what_a_run_declares_comes_before_what_is_known(name: str, tmp_path: Path) -> None:
+    said = {name: ["min", "points", False]}
+    runs = load_runs([save(tmp_path, done={"test": {"loss": 2.0}, "measures": said})])
+    assert measure(name, runs) == Measure("min", "points")
+
+
+def test_the_rows_of_the_loops_are_all_known() -> None:
+    """What the one loop, tuning, meta-training and the continual learner log, by name."""
+    g = torch.Generator().manual_seed(0)
+    data = Data(torch.randn(12, 4, generator=g), torch.arange(12) % 3)
+    tasks = [ArrayTask(str(i), i, data, data, (0, 1, 2), valid=data) for i in (0, 1)]
+    model = MLP([4, 3], generator=g)
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    plan = Plan(1, 4, log_every=1, eval_every=1)
+    processes: list[Process] = [
+        Supervised(model, tasks[0], optimiser, plan, generator=g),
+        Learner(MLP([4, 3], generator=g), Stream("two", tasks), iterations=1),
+    ]
+    for process in processes:
+        while not process.done:
+            for row in process.advance():
+                names = {*row} - {"split"}
+                assert all(name in ROWS or TASK.fullmatch(name) for name in names), names
 
 
 def test_experiments_budgets_and_settings_are_never_averaged_together(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ class NRUCell(Cell[Tensor, NRUState]):
         input_size: features in :math:`x_t`.
         hidden_size: units in :math:`h_t`.
         memory_size: units in :math:`m_t`; ``heads * memory_size`` must be a perfect square. By
-            default ``heads * n**2``, with n so chosen that this is about ``hidden_size``.
+            default ``heads * n**2``, with n chosen so that this is about ``hidden_size``.
         heads: :math:`k`, how many write and how many erase.
         relu_heads: contents and directions that are not negative, so that writing only adds and
             erasing only subtracts (the thesis's language model).

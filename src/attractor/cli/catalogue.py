@@ -9,6 +9,7 @@ from attractor.references import year
 
 TABLES = {
     "cells": "attractor.cells:CELLS",
+    "models": "attractor.models:MODELS",
     "optimisers": "attractor.optimisers:OPTIMISERS",
     "strategies": "attractor.continual:STRATEGIES",
     "streams": "attractor.tasks.streams:STREAMS",
@@ -54,6 +55,19 @@ def cells() -> list[dict[str, Any]]:
 
 def _shape(tensor: Any) -> str:
     return "x".join(str(size) for size in tensor.shape[1:]) or "1"
+
+
+def models() -> list[dict[str, Any]]:
+    """Key, what it reads, year and one line for each network."""
+    return [
+        {
+            "key": key,
+            "reads": model.reads,
+            "year": year(model.reference),
+            "what": first_line(model.kind),
+        }
+        for key, model in table_of("models").items()
+    ]
 
 
 def optimisers() -> list[dict[str, Any]]:

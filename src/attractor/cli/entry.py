@@ -2,17 +2,25 @@
 
 import inspect
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from attractor.cli.catalogue import first_line, table_of
 from attractor.references import bibtex
 from attractor.tables import lookup
 
-GIVEN = {"generator", "device", "dtype", "root"}
+GIVEN = {"generator", "device", "dtype", "root", "params", "shape", "outputs", "each_step"}
 """What is not for a configuration to choose."""
+
+OF_TORCH = """\
+>>> from attractor.optimisers import OPTIMISERS
+>>> model = torch.nn.Linear(3, 1)
+>>> optimiser = OPTIMISERS["{}"](lr=0.1)(model.parameters())"""
+"""An example for an optimiser of torch's own."""
 
 SINGULAR = {
     "cells": "cell",
+    "models": "model",
     "optimisers": "optimiser",
     "strategies": "strategy",
     "streams": "stream",
@@ -26,22 +34,42 @@ def entry(kind: str, name: str) -> dict[str, Any]:
     found = lookup(SINGULAR[kind], table_of(kind), name)
     if kind == "experiments":
         return _experiment(name)
-    parts = sections(inspect.getdoc(found) or "")
-    told = arguments(parts.get("Args", ""))
+    documented = getattr(found, "kind", found)
+    maker = getattr(found, "make", documented)
+    parts = sections(inspect.getdoc(documented) or "")
+    told = {**_told(maker), **_told(documented)}
+    fixed = getattr(found, "fixed", {})
     options = [
         {"option": one.name, "default": _default(one), "what": told.get(one.name, "")}
-        for one in inspect.signature(found).parameters.values()
-        if one.name not in GIVEN and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+        for one in inspect.signature(maker).parameters.values()
+        if one.name not in {*GIVEN, *fixed}
+        and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
     ]
     paper = getattr(found, "reference", None)
     cited = cite(paper) if paper else " ".join(parts.get("References", "").split())
     return {
         "key": name,
-        "what": plain(first_line(found)),
+        "what": plain(first_line(documented)) + _with(fixed),
         "options": options,
         "reference": cited,
-        "example": parts.get("Example", ""),
+        "example": parts.get("Example", "") if _is_ours(documented) else OF_TORCH.format(name),
     }
+
+
+def _told(documented: Any) -> dict[str, str]:
+    """What a docstring says of arguments; of those passed on, what that of the receiver says."""
+    told = arguments(sections(inspect.getdoc(documented) or "").get("Args", ""))
+    receiver = getattr(documented.__init__, "options_of", None)
+    return {**_told(receiver), **told} if receiver else told
+
+
+def _with(fixed: Mapping[str, Any]) -> str:
+    """The options that are part of a name."""
+    return f" With {', '.join(f'{key}={value}' for key, value in fixed.items())}." if fixed else ""
+
+
+def _is_ours(documented: object) -> bool:
+    return not str(getattr(documented, "__module__", "")).startswith("torch.")
 
 
 def _experiment(name: str) -> dict[str, Any]:
@@ -71,8 +99,11 @@ def arguments(text: str) -> dict[str, str]:
     Example:
         >>> arguments("x, y: where\\n    it is.\\nsize: how much.")
         {'x': 'where it is.', 'y': 'where it is.', 'size': 'how much.'}
+        >>> arguments("lr (float, optional): the rate (default: 1)")  # as torch writes it
+        {'lr': 'the rate (default: 1)'}
     """
-    found = re.findall(r"^(\w+(?:, \w+)*): (.*(?:\n .*)*)", text, flags=re.MULTILINE)
+    start = r"^(\w+(?:, \w+)*)(?: \(.*\))? ?:"
+    found = re.findall(rf"{start}\s(.*(?:\n .*)*)", text, flags=re.MULTILINE)
     return {
         name: plain(" ".join(what.split())) for names, what in found for name in names.split(", ")
     }

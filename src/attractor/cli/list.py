@@ -18,6 +18,7 @@ class Kind(StrEnum):
     """What can be listed."""
 
     cells = "cells"
+    models = "models"
     optimisers = "optimisers"
     strategies = "strategies"
     streams = "streams"
@@ -30,7 +31,7 @@ def list_(
     name: Annotated[str | None, typer.Argument(help="One of these, with its options.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List cells, optimisers, strategies, streams, tasks or experiments, or tell of one."""
+    """List cells, models, optimisers, strategies, streams, tasks or experiments, or tell of one."""
     from attractor.cli import catalogue
     from attractor.cli.tables import table
 

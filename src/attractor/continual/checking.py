@@ -1,13 +1,65 @@
-"""Whether a model can learn a stream."""
+"""Whether a model can learn a stream, and a strategy can work with it."""
+
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 
+from attractor.cells import Cell, Recurrent
+from attractor.continual.strategies.base import Strategy
 from attractor.errors import InputError
-from attractor.models import MultiHead
+from attractor.models import MODELS, MultiHead
 from attractor.tasks import Batch
 from attractor.tasks.answers import answer
 from attractor.tasks.streams import Stream
+
+
+def check_limits(strategy: Strategy, model: nn.Module, optimiser: object = None) -> None:
+    """Refuse what a strategy declares that it cannot do, before it starts.
+
+    Args:
+        strategy: with its ``limits``.
+        model: the network, as it is before `start`.
+        optimiser: a key of ``OPTIMISERS``, a table with a ``name``, or what makes one; of what has
+            no key, nothing is known.
+
+    Example:
+        >>> from attractor.continual import HAT
+        >>> from attractor.models import MLP
+        >>> check_limits(HAT(), MLP([64, 32, 10]), "adam")
+    """
+    networks, key = kinds(model), _key(optimiser)
+    for kind, why in strategy.limits.items():
+        if kind in networks or kind == key:
+            got = f"a {type(model).__name__}, of the kind" if kind in networks else "the optimiser"
+            raise InputError(
+                f"expected a network and an optimiser that {strategy!r} can work with, but got "
+                f"{got} {kind!r}: {why}. Try another strategy, such as er."
+            )
+
+
+def kinds(model: nn.Module) -> set[str]:
+    """The keys of ``MODELS`` that a network, or a part of it, is one of.
+
+    Example:
+        >>> from attractor.models import MLP
+        >>> kinds(nn.Sequential(MLP([4, 3]), nn.LSTM(3, 3))) == {"mlp", "recurrent"}
+        True
+    """
+    parts = list(model.modules())
+    steps = (Recurrent, Cell, nn.RNNBase, nn.RNNCellBase)
+    found = {"recurrent"} if any(isinstance(part, steps) for part in parts) else set()
+    for key, entry in MODELS.items():
+        kind = entry.kind
+        if isinstance(kind, type) and any(isinstance(part, kind) for part in parts):
+            found.add(key)
+    return found
+
+
+def _key(optimiser: object) -> object:
+    if isinstance(optimiser, Mapping):
+        return optimiser.get("name")
+    return optimiser if isinstance(optimiser, str) else getattr(optimiser, "key", None)
 
 
 def check(model: nn.Module, stream: Stream) -> None:

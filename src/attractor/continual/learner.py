@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.optim import SGD
 
 from attractor.checks import whole
-from attractor.continual.checking import check
+from attractor.continual.checking import check, check_limits
 from attractor.continual.identity import described, identity
 from attractor.continual.result import Moment, Result, accuracies
 from attractor.continual.strategies.base import Loss, Strategy
@@ -90,6 +90,7 @@ class Learner:
         self.base: Loss = stream[0].loss if loss is None else loss
         self.stream = stream
         self.strategy = strategy if strategy is not None else Naive()
+        check_limits(self.strategy, model, optimiser)
         self._generator = torch.Generator().manual_seed(seed)
         draws = torch.randint(2**62, (), generator=self._generator)
         self._random = torch.Generator().manual_seed(seed).get_state()

@@ -22,18 +22,35 @@ Reads = Literal["vector", "image", "sequence"]
 
 
 class Model(NamedTuple):
-    """What makes a network for samples of a shape and so many outputs, and what it reads."""
+    """A network of the table.
 
+    Args:
+        kind: where it is documented: its class, or what makes it.
+        make: makes one for samples of a shape and so many outputs.
+        reads: what it is shown.
+        reference: key of the paper in ``references.bib``.
+    """
+
+    kind: Callable[..., nn.Module]
     make: Callable[..., nn.Module]
     reads: Reads
+    reference: str
 
 
 def layered(kind: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
-    """A network that is made from its sizes, from input to output."""
+    """What makes a network from its sizes, from input to output."""
 
     def build(
         shape: Sequence[int], outputs: int, *, hidden: Sequence[int] = (), **options: Any
     ) -> nn.Module:
+        """A network with these hidden layers.
+
+        Args:
+            shape: features of a sample.
+            outputs: numbers in an answer.
+            hidden: units of each hidden layer.
+            options: of the network.
+        """
         return kind([*shape[:1], *hidden, outputs], **options)
 
     return _signed(build, kind, leave={"sizes"})
@@ -75,6 +92,12 @@ def recurrent(
         each_step: answer at each step.
         generator: draws the initial weights.
         options: of `Recurrent` and of the cell.
+
+    Example:
+        >>> import torch
+        >>> model = recurrent([28], 10, cell="nru", hidden_size=64)
+        >>> model(torch.zeros(5, 28, 28)).shape
+        torch.Size([5, 10])
     """
     widths = {*hidden} if hidden_size is None else {hidden_size}
     if len(widths) != 1:
@@ -132,13 +155,19 @@ def _signed(
 
 
 MODELS: dict[str, Model] = {
-    "convnet": Model(_signed(convolutional, ConvNet, {"classes"}), "image"),
-    "hcn": Model(layered(HCN), "vector"),
-    "mlp": Model(layered(MLP), "vector"),
-    "recurrent": Model(recurrent, "sequence"),
-    "res_mlp": Model(layered(ResMLP), "vector"),
-    "resnet": Model(_signed(residual, ResNet, {"classes"}), "image"),
+    "convnet": Model(
+        ConvNet,
+        _signed(convolutional, ConvNet, {"classes"}),
+        "image",
+        "andrychowicz2016learning",
+    ),
+    "hcn": Model(HCN, layered(HCN), "vector", "kuo2021plastic"),
+    "mlp": Model(MLP, layered(MLP), "vector", "rumelhart1986learning"),
+    "recurrent": Model(recurrent, recurrent, "sequence", "elman1990finding"),
+    "res_mlp": Model(ResMLP, layered(ResMLP), "vector", "he2016deep"),
+    "resnet": Model(ResNet, _signed(residual, ResNet, {"classes"}), "image", "he2016deep"),
 }
+"""Every network by its key; the command line, configurations and the tests read it."""
 
 
 def model_name(spec: Mapping[str, Any]) -> str:

@@ -53,6 +53,7 @@ class GlobalOptimiser(Rule):
 
     key = "global"
     reference = "kuo2018decaynet"
+    silent = True
     whole = True
 
     def __init__(

@@ -38,6 +38,7 @@ class IHCLSTMOptimiser(Rule):
 
     key = "ihc_lstm"
     reference = "kuo2020input"
+    silent = True
 
     @takes_options_of(LSTMOptimiser, but="cell")
     def __init__(self, **options: Any) -> None:

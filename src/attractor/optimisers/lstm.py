@@ -57,6 +57,7 @@ class LSTMOptimiser(Rule):
 
     key = "lstm"
     reference = "andrychowicz2016learning"
+    silent = True
 
     def __init__(
         self,

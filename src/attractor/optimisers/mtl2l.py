@@ -85,6 +85,7 @@ class MTL2L(Rule):
 
     key = "mtl2l"
     reference = "kuo2020mtl2l"
+    silent = True
     needs_context = True
 
     fixed: Tensor

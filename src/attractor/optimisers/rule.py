@@ -42,6 +42,8 @@ class Rule(nn.Module, ABC):
     """Of the saved weights; raised when old ones no longer fit."""
     needs_context: ClassVar[bool] = False
     """Whether `update` must be shown the learners' input."""
+    silent: ClassVar[bool] = False
+    """Whether it moves nothing before it is meta-trained."""
     prunes: ClassVar[bool] = False
     """Whether a step of minus a parameter removes it: whatever the rounding and learning rate."""
 
@@ -160,6 +162,7 @@ def takes_options_of(kind: type[Rule], *, but: str = "") -> Callable[[F], F]:
         theirs = [p for p in inspect.signature(kind).parameters.values() if p.name not in known]
         signature = inspect.Signature([*own, *theirs])
         init.__signature__ = signature  # type: ignore[attr-defined]
+        init.options_of = kind  # type: ignore[attr-defined]  # where they are documented
         return init
 
     return change

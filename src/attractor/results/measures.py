@@ -1,9 +1,28 @@
-"""What each number of runs is: as they declare it; guessed by name for old folders alone."""
+"""What each number of runs is: as they declare it, then as their rows are known.
 
+What neither tells, of run folders of old releases and of a user's own kinds, is guessed by name.
+"""
+
+import re
 from collections.abc import Iterable, Sequence
 
-from attractor.measures import Measure
+from attractor.measures import ACCURACY, Measure
 from attractor.runs.read import Run, is_finite
+
+ROWS = {
+    "accuracy": ACCURACY,
+    "gradient_norm": Measure("none", log=True),
+    "last": Measure("min", log=True),
+    "loss": Measure("min", log=True),
+    "lr": Measure("none", log=True),
+    "solved": Measure("max", "share"),
+    "sparsity": Measure("none", "share"),
+    "steps_to_solve": Measure("min", "steps"),
+}
+"""What processes log on the way, and runs that did not end cannot declare."""
+
+TASK = re.compile(r"task_[1-9]\d*")
+"""The accuracy on one task of a stream."""
 
 _GROWS = ("accuracy", "reward", "score", "transfer", "solved")
 
@@ -13,13 +32,19 @@ def measure(name: str, runs: Iterable[Run]) -> Measure:
 
     Args:
         name: of the number.
-        runs: that have it; those of releases that declared nothing leave it to a guess.
+        runs: that have it.
+
+    Example:
+        >>> measure("gradient_norm", []).goal, measure("task_12", []).unit
+        ('none', 'share')
     """
     for run in runs:
         declared = run.outcome.get("measures")
         if isinstance(declared, dict) and (found := _declared(declared.get(name))):
             return found
-    return _guessed(name)
+    if name in ROWS:
+        return ROWS[name]
+    return ACCURACY if TASK.fullmatch(name) else _guessed(name)
 
 
 def main_metric(runs: Sequence[Run]) -> str:
@@ -54,8 +79,6 @@ def _declared(found: object) -> Measure | None:
 
 def _guessed(name: str) -> Measure:
     """By its name: losses, errors and all unknown ones should shrink."""
-    if name == "sparsity":
-        return Measure("none")
     share = "share" if "accuracy" in name else ""
     if any(word in name for word in _GROWS):
         return Measure("max", share)

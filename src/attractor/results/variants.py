@@ -31,7 +31,7 @@ def variants(runs: Iterable[Run]) -> list[Variant]:
     """Group runs that differ by their seed alone.
 
     Where one label covers several settings, what differs is added to it, so that
-    ``LSTM`` becomes ``LSTM (train.lr=0.01)`` and ``LSTM (train.lr=0.001)``.
+    ``LSTM`` becomes ``LSTM (optimiser.lr=0.01)`` and ``LSTM (optimiser.lr=0.001)``.
     """
     named: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
     for run in runs:

@@ -18,7 +18,7 @@ class Objective(Task):
 
     Each sampler draws a function once and shows it in every batch: the rows of x are directions,
     and a model, such as `attractor.models.Point`, answers with :math:`x\theta`, the components of
-    its point along them. The size of a batch is of no account, and nothing is held out.
+    its point along them. The size of a batch does not matter, and nothing is held out.
     """
 
     measures: ClassVar = {"loss": LOSS._replace(unit="")}

@@ -59,8 +59,8 @@ class Strategy:
     sets_rate: ClassVar[bool] = False
     """Whether it changes the rate of the optimiser."""
 
-    limits: ClassVar[Mapping[str, str]] = {}
-    """What it cannot do: kinds of networks or optimisers, and why; refused in words."""
+    limits: Mapping[str, str] = {}
+    """What it cannot do: kinds of networks or keys of optimisers, and why; refused in words."""
 
     own_rates: ClassVar[bool] = False
     """Whether it steps at rates of its own, whatever the optimiser's."""

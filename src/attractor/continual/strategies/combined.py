@@ -37,6 +37,7 @@ class Combined(Strategy):
 
     def __init__(self, strategies: Sequence[Strategy]) -> None:
         self.strategies = list(strategies)
+        self.limits = {kind: why for one in strategies for kind, why in one.limits.items()}
         steps = [one for one in strategies if type(one).step is not Strategy.step]
         _at_most_one("makes the step itself", steps)
         adding = [one for one in strategies if one.adds_samples]

@@ -1,7 +1,7 @@
 """Hard attention to the task."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -61,7 +61,7 @@ class HAT(Strategy):
 
     reference = "serra2018overcoming"
     wraps_model = True
-    limits: ClassVar = {
+    limits: Mapping[str, str] = {
         "recurrent": "a mask holds for the units of a layer, not for the states of a cell",
         "convnet": "its masks are for vectors of units; say by wires how other layers are joined",
         "resnet": "its masks are for vectors of units; say by wires how other layers are joined",
@@ -78,6 +78,8 @@ class HAT(Strategy):
         self.strength = number("strength", strength, 0)
         self.sharpness = number("sharpness", sharpness, 1)
         self.protect_head, self.wires = protect_head, wires
+        if wires is not None:
+            self.limits = {}
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         if not stream.identity:
@@ -109,8 +111,8 @@ class HAT(Strategy):
         self.model.s = 1 / self.sharpness + (self.sharpness - 1 / self.sharpness) * done
         masks = self.model.masks(self.task, self.model.s)
         free = torch.cat([1 - used for used in self.used])
-        dear = (torch.cat(masks) * free).sum() / free.sum().clamp(min=1e-6)
-        return base(model, batch) + self.strength * dear
+        cost = (torch.cat(masks) * free).sum() / free.sum().clamp(min=1e-6)
+        return base(model, batch) + self.strength * cost
 
     def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         if self.count == 0:

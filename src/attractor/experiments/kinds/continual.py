@@ -87,10 +87,11 @@ def build(config: ContinualRun, context: Context) -> Work:
 def outcome(learner: Learner) -> dict[str, Any]:
     """What a learner ends with: its size, the measures of its matrix, and the matrix."""
     result = learner.result()
+    measures = {**learner.stream[0].measures, **MEASURES}
     return {
         "parameters": sum(p.numel() for p in result.model.parameters()),
         "test": {NAMES[name]: value for name, value in result.metrics.items()},
-        "measures": {name: [*one] for name, one in MEASURES.items()},
+        "measures": {name: [*one] for name, one in measures.items()},
         "matrix": result.matrix.tolist(),
     }
 

@@ -39,7 +39,7 @@ MEASURES = {
     "steps_to_solve": Measure("min", "steps"),
     "solved": Measure("max", "share"),
 }
-"""What is measured of any task; how much of a network is pruned says not how well it does."""
+"""What is measured of any task; how much of a network is pruned does not say how good it is."""
 
 
 class Train(Settings):

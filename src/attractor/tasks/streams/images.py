@@ -13,7 +13,7 @@ from attractor.tasks.digits import digits_splits
 from attractor.tasks.image_files import load_images, standard_splits
 from attractor.tasks.images import Splits, split_off
 from attractor.tasks.streams.classes import in_groups, split_classes
-from attractor.tasks.streams.stream import Stream
+from attractor.tasks.streams.stream import Stream, cites
 from attractor.tasks.streams.views import permuted, rotated
 
 
@@ -38,6 +38,7 @@ Held = Literal["test", "valid"]
 """What a learner is tested on: the test images, or part of the training set to choose settings."""
 
 
+@cites("kirkpatrick2017overcoming")
 def permuted_images(
     *,
     dataset: str = "mnist",
@@ -81,6 +82,7 @@ def permuted_images(
     )
 
 
+@cites("lopezpaz2017gradient")
 def rotated_images(
     *,
     dataset: str = "mnist",
@@ -112,6 +114,7 @@ def rotated_images(
     return rotated(train, test, degrees, fill=black, name=f"rotated {dataset}")
 
 
+@cites("zenke2017continual")
 def split_images(
     *,
     dataset: str = "mnist",
@@ -146,6 +149,7 @@ def split_images(
     )
 
 
+@cites("kuo2021dynamic")
 def image_sets(
     *,
     datasets: Sequence[str] = ("mnist", "kmnist"),
@@ -176,6 +180,7 @@ def image_sets(
     return Stream(", ".join(datasets), tasks)
 
 
+@cites("le2015simple")
 def permuted_sequences(
     *,
     dataset: str = "digits",

@@ -15,7 +15,7 @@ from attractor.tasks.cifar_files import load_cifar10, load_cifar100
 from attractor.tasks.cub200 import load_cub200
 from attractor.tasks.images import Images
 from attractor.tasks.streams.classes import ICARL_ORDER, in_groups, split_classes
-from attractor.tasks.streams.stream import Stream
+from attractor.tasks.streams.stream import Stream, cites
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ SETTINGS = {
 Part = Literal["first", "rest"]
 
 
+@cites("kuo2021dynamic")
 def incremental_images(
     *,
     dataset: str = "cifar100",

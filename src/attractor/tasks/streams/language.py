@@ -12,7 +12,7 @@ from attractor.checks import whole
 from attractor.errors import InputError
 from attractor.tasks.arrays import ArrayTask, Data
 from attractor.tasks.data.text import load_text
-from attractor.tasks.streams.stream import Stream
+from attractor.tasks.streams.stream import Stream, cites
 
 ALPHABET = "\n" + "".join(map(chr, range(32, 127)))
 """The characters that are told apart: a new line and those of ASCII that are printed."""
@@ -21,6 +21,7 @@ OTHER = len(ALPHABET)
 """Stands for all other characters."""
 
 
+@cites("merity2017pointer")
 def language(
     *,
     domains: Sequence[str] = ("ptb", "wikitext-2"),

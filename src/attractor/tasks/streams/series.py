@@ -9,9 +9,10 @@ from attractor.errors import InputError
 from attractor.tasks.arrays import ArrayTask, Data
 from attractor.tasks.data.series import Series, load_series
 from attractor.tasks.streams.classes import in_groups, split_classes
-from attractor.tasks.streams.stream import Stream
+from attractor.tasks.streams.stream import Stream, cites
 
 
+@cites("dau2019ucr")
 def series_sets(
     *, datasets: Sequence[str] = ("CBF", "ECG200", "ArrowHead"), root: str | Path | None = None
 ) -> Stream:
@@ -42,6 +43,7 @@ def series_sets(
     return Stream(", ".join(datasets), tasks)
 
 
+@cites("dau2019ucr")
 def split_series(
     *,
     dataset: str = "JapaneseVowels",

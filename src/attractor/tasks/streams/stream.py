@@ -1,15 +1,28 @@
 """Streams: tasks that come one after the other."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import overload
+from typing import Any, TypeVar, overload
 
 import torch
 
 from attractor.errors import InputError
 from attractor.tasks.arrays import ArrayTask
 from attractor.tasks.stored import StoredTask
+
+Maker = TypeVar("Maker", bound=Callable[..., Any])
+
+
+def cites(reference: str) -> Callable[[Maker], Maker]:
+    """Give what makes a stream the key of its paper in ``references.bib``."""
+
+    def mark(make: Maker) -> Maker:
+        marked: Any = make
+        marked.reference = reference
+        return make
+
+    return mark
 
 
 @dataclass(frozen=True, eq=False)
