@@ -47,21 +47,16 @@ class Shape(NamedTuple):
         return ",".join(map(str, self))
 
 
-SHAPES = tuple(
-    map(
-        Shape.of,
-        [
-            "784,100,1,100",
-            "120,10,10,128",
-            "35,20,256,256",
-            "100,1,10,64",
-            "35,20,650,650",
-            "785,100,1,200",
-            "120,10,10,70",
-            "150,128,200,630",
-            "70,20,400,1150",
-        ],
-    )
+SHAPES = (
+    Shape(784, 100, 1, 100),
+    Shape(120, 10, 10, 128),
+    Shape(35, 20, 256, 256),
+    Shape(100, 1, 10, 64),
+    Shape(35, 20, 650, 650),
+    Shape(785, 100, 1, 200),
+    Shape(120, 10, 10, 70),
+    Shape(150, 128, 200, 630),
+    Shape(70, 20, 400, 1150),
 )
 """Five that a kernel must do well on, and four of published experiments."""
 QUICK = (Shape(100, 1, 10, 64), Shape(35, 20, 64, 64))
