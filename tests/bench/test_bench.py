@@ -3,7 +3,9 @@
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -30,25 +32,52 @@ RESULT = Result(
 )
 
 
-def test_best_of_takes_turns_and_the_least() -> None:
-    order = []
-    pauses = iter([0.0, 0.03, 0.01, 0.02])
-    with threads(2):  # by the clock
-        took = best_of(
-            {
-                "a": lambda: (order.append("a"), time.sleep(next(pauses))),
-                "b": lambda: order.append("b"),
-            },
-            seconds=0,
-        )
-    assert order == ["a", "b"] * 4  # the first turn does not count
-    assert 0.01 <= took["a"] < 0.02
-    assert took["b"] < 0.01
+class Clock:
+    """A clock that only works move."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.order = 0.0, list[str]()
+        for name in ("process_time", "perf_counter"):
+            monkeypatch.setattr(time, name, lambda: self.now)
+
+    def work(self, name: str, *takes: float) -> Callable[[], None]:
+        left = iter(takes)
+
+        def do() -> None:
+            self.order.append(name)
+            self.now += next(left)
+
+        return do
 
 
-def test_one_thread_is_timed_by_the_processor() -> None:
-    with threads(1):
-        assert best_of({"a": lambda: time.sleep(0.02)}, seconds=0)["a"] < 0.01
+def test_best_of_takes_turns_and_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    works = {"a": clock.work("a", 1, 30, 10, 20), "b": clock.work("b", 2, 5, 6, 7)}
+    took = best_of(works, seconds=0)
+    assert clock.order == ["a", "b"] * 4  # the first turn does not count
+    assert took == {"a": 10, "b": 5}
+
+
+def test_best_of_goes_on_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    assert best_of({"a": clock.work("a", 9, *[4] * 6)}, seconds=22, turns=2) == {"a": 4}
+    assert len(clock.order) == 7
+
+
+def test_one_thread_is_timed_by_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[str]()
+
+    def noted(name: str) -> float:
+        seen.append(name)
+        return 0.0
+
+    for name in ("process_time", "perf_counter"):
+        monkeypatch.setattr(time, name, partial(noted, name))
+    for number, clock in ((1, "process_time"), (2, "perf_counter")):
+        seen.clear()
+        with threads(number):
+            best_of({"a": lambda: None}, seconds=-1, turns=1)
+        assert seen[-3:-1] == [clock, clock]
 
 
 def test_threads_are_put_back() -> None:
@@ -85,10 +114,13 @@ def test_layer_and_loop_are_one_cell(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_forward_keeps_no_gradient() -> None:
     work = works(CASE._replace(way="forward"))["layer"]
     with pytest.MonkeyPatch.context() as patch:
-        seen = []
-        patch.setattr(
-            nn.Module, "__call__", lambda self, x: seen.append(torch.is_grad_enabled()) or (x,)
-        )
+        seen = list[bool]()
+
+        def called_with(self: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor]:
+            seen.append(torch.is_grad_enabled())
+            return (x,)
+
+        patch.setattr(nn.Module, "__call__", called_with)
         work()
     assert seen == [False]
 

@@ -36,7 +36,7 @@ def _of(result: Result, way: str, threads: int) -> Table:
         for one in result.timed
         if (one.case.way, one.case.threads) == (way, threads)
     }
-    cells, shapes = (dict.fromkeys(key[index] for key in some) for index in (0, 1))
+    cells, shapes = dict.fromkeys(cell for cell, _ in some), dict.fromkeys(s for _, s in some)
     rows = [[cell, *(_ratios(some.get((cell, shape))) for shape in shapes)] for cell in cells]
     title = f"{way}, {threads} thread{'s' if threads > 1 else ''}: times as fast as nn.LSTM "
     return Table(f"{title}(nn.GRU, plain loop)", ["cell", *map(str, shapes)], rows)
