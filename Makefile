@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet
 
-.PHONY: demo test slow mutants lint format stubs docs clean
+.PHONY: demo test slow bench mutants lint format stubs docs clean
 
 demo: .venv/.installed
 	@$(BIN)/attractor run demo --out runs
@@ -16,6 +16,9 @@ test: .venv/.installed-dev
 
 slow: .venv/.installed-dev
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m slow --timeout 900
+
+bench: .venv/.installed
+	@$(BIN)/attractor bench --out runs/bench.json
 
 lint: .venv/.installed-dev
 	@$(BIN)/ruff check .

@@ -36,6 +36,7 @@ def test_version() -> None:
         ["data"],
         ["data", "fetch"],
         ["doctor"],
+        ["bench"],
         ["meta"],
         ["meta", "train"],
         ["meta", "test"],

@@ -130,7 +130,7 @@ def test_schedulers_go_update_by_update() -> None:
         gradients = torch.autograd.grad(loss, list(theirs.parameters()))
         with torch.no_grad():
             for parameter, gradient in zip(theirs.parameters(), gradients, strict=True):
-                parameter -= 0.3 * (1 - step / 4) * gradient
+                parameter.sub_(gradient, alpha=0.3 * (1 - step / 4))
     torch.testing.assert_close(parameters(ours), parameters(theirs))
 
 

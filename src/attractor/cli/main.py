@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from attractor.cli.bench import bench
 from attractor.cli.data import app as data
 from attractor.cli.doctor import doctor
 from attractor.cli.list import list_
@@ -27,6 +28,7 @@ app.command("run", epilog="Example: attractor run demo --set train.steps=200 --o
 app.command("verify", epilog="Example: attractor verify runs/demo/lstm-0-*")(verify)
 app.command("list", epilog="Example: attractor list cells")(list_)
 app.command("report", epilog="Example: attractor report runs/demo -o report.html")(report)
+app.command("bench", epilog="Example: attractor bench --quick")(bench)
 app.add_typer(meta, name="meta")
 app.add_typer(data, name="data")
 app.command("doctor", epilog="Example: attractor doctor")(doctor)

@@ -170,8 +170,14 @@ def _columns() -> list[ProgressColumn]:
 
 
 @contextmanager
-def counted(name: str, what: str, *, quiet: bool) -> Iterator[Callable[[int, int, Any], None]]:
-    """Shows one thing that is done step by step: a function of step, total and a row of losses."""
+def counted(
+    name: str,
+    what: str,
+    *,
+    quiet: bool,
+    note: Callable[[Any], str] = lambda row: f"loss {row['loss']:.4f}",
+) -> Iterator[Callable[[int, int, Any], None]]:
+    """Shows one thing that is done step by step: a function of step, total and what to note."""
     console = Console(stderr=True)
     live = console.is_terminal and not quiet
     name = visible(name)
@@ -183,11 +189,11 @@ def counted(name: str, what: str, *, quiet: bool) -> Iterator[Callable[[int, int
         def show(step: int, total: int, row: Any) -> None:
             nonlocal last, first
             first = step if first is None else first
-            progress.update(bar, completed=step, total=total, note=f"loss {row['loss']:.4f}")
+            progress.update(bar, completed=step, total=total, note=note(row))
             if not (live or quiet) and time.monotonic() > last + BETWEEN_LINES:
                 last = time.monotonic()
                 left = time_left(step - first, total - step, last - started)
-                said = f"{name}: {what} {step}/{total}, loss {row['loss']:.4f}{left}"
+                said = f"{name}: {what} {step}/{total}, {note(row)}{left}"
                 print(said, file=sys.stderr)
 
         yield show

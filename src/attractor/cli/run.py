@@ -47,7 +47,9 @@ def run(
     from attractor.cli.progress import Watch
     from attractor.experiments.train import run_all, run_folder
     from attractor.files import check_target
+    from attractor.runs.memory import keep_memory
 
+    keep_memory()
     changes = [*(change or []), *([f"train.device={device}"] if device else [])]
     configs = _configs(name, changes, only or [], sorted(set(seed or [])))
     if dry_run:

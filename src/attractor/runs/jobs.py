@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from attractor.errors import InputError, RunError
 from attractor.runs.folder import BusyError
+from attractor.runs.memory import keep_memory
 from attractor.training.process import Stopped
 
 logger = logging.getLogger(__name__)
@@ -99,6 +100,7 @@ def _parallel(
 
 
 def _work(config: T, do: Do[T], name: Callable[[T], str], flag: Path) -> Ended[T]:
+    keep_memory()
     with _ending_with_parent(_alive(flag)):
         return _run(config, do, name, flag)
 

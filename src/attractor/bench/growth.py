@@ -1,0 +1,89 @@
+"""How time grows with size: the exponent that fits best."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from attractor.bench.cells import Case, Shape, works
+from attractor.bench.timing import TURNS, Work, best_of, threads
+from attractor.continual import train
+from attractor.continual.strategies.table import STRATEGIES
+from attractor.models import MLP
+from attractor.tasks.streams import permuted_images
+
+BASE = Shape(steps=64, batch=8, inputs=8, units=64)
+AXES = {"steps": (64, 128, 256), "batch": (8, 32, 128), "units": (64, 128, 256, 512)}
+"""What is changed of `BASE`, and to what."""
+TASKS = (2, 4, 8)
+LEARNING = ("naive", "ewc", "gem")
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Times of one thing at several sizes.
+
+    Args:
+        what: a cell or a strategy.
+        axis: what grows: ``steps``, ``batch``, ``units`` or ``tasks``.
+        sizes: of it.
+        seconds: at each of them.
+    """
+
+    what: str
+    axis: str
+    sizes: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+    @property
+    def exponent(self) -> float:
+        """The k of the power of the size that fits the times best."""
+        return exponent(self.sizes, self.seconds)
+
+
+def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+    r"""The k of :math:`a n^k` that fits best, by least squares of logarithms.
+
+    Example:
+        >>> round(exponent([1, 2, 4], [3.0, 12.0, 48.0]), 6)
+        2.0
+    """
+    xs, ys = ([math.log(value) for value in values] for values in (sizes, seconds))
+    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
+    upper = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
+    return upper / sum((a - x) ** 2 for a in xs)
+
+
+def of_cell(cell: str, axis: str, seconds: float, turns: int = TURNS) -> Growth:
+    """How the training of a cell grows with steps, batch or units, in one thread."""
+    shapes = {size: BASE._replace(**{axis: size}) for size in AXES[axis]}
+    return _grown(
+        cell,
+        axis,
+        {n: works(Case(cell, shape, "training", 1))["layer"] for n, shape in shapes.items()},
+        seconds,
+        turns,
+    )
+
+
+def of_tasks(strategy: str, seconds: float, turns: int = TURNS) -> Growth:
+    """How learning a whole stream grows with its tasks, in one thread."""
+    return _grown(strategy, "tasks", {n: _learnt(strategy, n) for n in TASKS}, seconds, turns)
+
+
+def _learnt(strategy: str, tasks: int) -> Callable[[], object]:
+    g = torch.Generator().manual_seed(0)
+    stream = permuted_images(dataset="digits", tasks=tasks, generator=g)
+
+    def work() -> object:
+        model = MLP([64, 32, 10], generator=torch.Generator().manual_seed(0))
+        return train(model, stream, STRATEGIES[strategy](), iterations=20)
+
+    return work
+
+
+def _grown(what: str, axis: str, by_size: Mapping[int, Work], seconds: float, turns: int) -> Growth:
+    with threads(1):
+        took = best_of({str(size): work for size, work in by_size.items()}, seconds, turns)
+    return Growth(what, axis, tuple(by_size), tuple(took[str(size)] for size in by_size))

@@ -1,0 +1,231 @@
+"""A benchmark: what it measures, how it is kept, and when it complains."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+from torch import nn
+
+from attractor.bench import Result, Shape, bench, load, losses, save, tables
+from attractor.bench.cells import PEERS, SHAPES, Case, Timed, cases, fitting, measure, works
+from attractor.bench.growth import Growth, exponent, of_cell
+from attractor.bench.room import has_room, kept_bytes
+from attractor.bench.timing import best_of, threads
+from attractor.cells import CELLS
+from attractor.errors import InputError
+from experiments.helpers import called
+
+SMALL = Shape(5, 3, 2, 8)
+CASE = Case("gru", SMALL, "training", 1)
+RESULT = Result(
+    {"cpu": "an abacus"},
+    (Timed(CASE, 2.0, 8.0, 3.0, 1.0), Timed(CASE._replace(cell="sru.SRU"), 4.0, None, 2.0, 1.0)),
+    (Growth("gru", "units", (2, 4), (1.0, 8.0)),),
+    ("ntm",),
+)
+
+
+class Clock:
+    """A clock that only works move."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.order = 0.0, list[str]()
+        for name in ("process_time", "perf_counter"):
+            monkeypatch.setattr(time, name, lambda: self.now)
+
+    def work(self, name: str, *takes: float) -> Callable[[], None]:
+        left = iter(takes)
+
+        def do() -> None:
+            self.order.append(name)
+            self.now += next(left)
+
+        return do
+
+
+def test_best_of_takes_turns_and_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    works = {"a": clock.work("a", 1, 30, 10, 20), "b": clock.work("b", 2, 5, 6, 7)}
+    took = best_of(works, seconds=0)
+    assert clock.order == ["a", "b"] * 4  # the first turn does not count
+    assert took == {"a": 10, "b": 5}
+
+
+def test_best_of_goes_on_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    assert best_of({"a": clock.work("a", 9, *[4] * 6)}, seconds=22, turns=2) == {"a": 4}
+    assert len(clock.order) == 7
+
+
+def test_one_thread_is_timed_by_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[str]()
+
+    def noted(name: str) -> float:
+        seen.append(name)
+        return 0.0
+
+    for name in ("process_time", "perf_counter"):
+        monkeypatch.setattr(time, name, partial(noted, name))
+    for number, clock in ((1, "process_time"), (2, "perf_counter")):
+        seen.clear()
+        with threads(number):
+            best_of({"a": lambda: None}, seconds=-1, turns=1)
+        assert seen[-3:-1] == [clock, clock]
+
+
+def test_threads_are_put_back() -> None:
+    before = torch.get_num_threads()
+    with threads(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+
+
+def test_ratios_are_of_speed() -> None:
+    one, peer = RESULT.timed
+    assert (one.to_lstm, one.to_gru, one.to_eager) == (1.5, 0.5, 4.0)
+    assert peer.to_eager is None
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_cell_has_work_that_trains(cell: str) -> None:
+    for name, work in works(Case(cell, SMALL, "training", 1)).items():
+        assert name in ("layer", "eager", "lstm", "gru")
+        work()
+
+
+def test_layer_and_loop_are_one_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = []
+    monkeypatch.setattr(
+        "attractor.bench.cells.forward", lambda layer, x: lambda: outputs.append(layer(x))
+    )
+    done = works(CASE._replace(way="forward"))
+    done["layer"]()
+    done["eager"]()
+    torch.testing.assert_close(outputs[0], outputs[1])
+
+
+def test_forward_keeps_no_gradient() -> None:
+    work = works(CASE._replace(way="forward"))["layer"]
+    with pytest.MonkeyPatch.context() as patch:
+        seen = list[bool]()
+
+        def called_with(self: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor]:
+            seen.append(torch.is_grad_enabled())
+            return (x,)
+
+        patch.setattr(nn.Module, "__call__", called_with)
+        work()
+    assert seen == [False]
+
+
+def test_whole_benchmark_has_all_cells_ways_and_threads() -> None:
+    found = cases(list(CELLS), SHAPES, [1, 2])
+    assert len(set(found)) >= 2 * 2 * 9 * len(CELLS)
+    assert {one.threads for one in found} == {1, 2}
+    assert fitting("eurnn", 630) == 1024
+
+
+def test_installed_peers_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert PEERS["sru"] == ("SRU",)
+    module = ModuleType("sru")
+    module.SRU = nn.RNN  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sru", module)
+    monkeypatch.setitem(sys.modules, "torchrecurrent", None)
+    found = [one for one in cases(["gru"], [SMALL], [1]) if "." in one.cell]
+    assert [one.cell for one in found] == ["sru.SRU", "sru.SRU"]
+    assert measure(found[0], 0, turns=1).eager is None
+
+
+def test_case_without_room_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    once, twice = (kept_bytes(CASE._replace(shape=SMALL._replace(steps=n))) for n in (20, 40))
+    assert once > 20 * 3 * 8 * 4  # a state of each step at least
+    assert twice == pytest.approx(2 * once, rel=0.01)
+    monkeypatch.setattr("attractor.bench.room.memory", lambda: 100)
+    assert not has_room(CASE)
+    assert has_room(CASE._replace(way="forward"))
+    result = bench(cells=["gru"], shapes=[SMALL], seconds=0.0, quick=True)
+    assert "gru training 5,3,2,8, 1 thread" in result.left_out
+
+
+def test_exponents() -> None:
+    assert exponent([10, 20, 80], [5.0, 20.0, 320.0]) == pytest.approx(2)
+    assert RESULT.growth[0].exponent == pytest.approx(3)
+    found = of_cell("gru", "steps", seconds=0, turns=1)
+    assert found.sizes == (64, 128, 256)
+    assert 0.3 < found.exponent < 2
+
+
+def test_result_is_kept(tmp_path: Path) -> None:
+    save(RESULT, tmp_path / "bench.json")
+    assert load(tmp_path / "bench.json") == RESULT
+    first = json.loads((tmp_path / "bench.json").read_text())["timed"][0]
+    assert (first["shape"], first["to_lstm"]) == ([5, 3, 2, 8], 1.5)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"machine": {}}', '{"timed": 3}', "[" * 10**5])
+def test_other_files_are_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match="to be a file that `attractor bench --out` wrote"):
+        load(path)
+    with pytest.raises(InputError, match="expected a benchmark's file at .*none.json, but got"):
+        load(tmp_path / "none.json")
+
+
+def test_times_that_are_none_are_refused(tmp_path: Path) -> None:
+    bad = replace(RESULT, timed=(replace(RESULT.timed[0], lstm=-1.0),))
+    save(bad, tmp_path / "bench.json")
+    with pytest.raises(InputError, match="-1.0 is no time"):
+        load(tmp_path / "bench.json")
+
+
+def test_a_loss_is_more_than_a_tenth_beside_torch() -> None:
+    def with_lstm(seconds: float) -> Result:
+        return replace(RESULT, timed=(replace(RESULT.timed[0], lstm=seconds),))
+
+    assert losses(RESULT, with_lstm(2.71)) == []
+    (lost,) = losses(RESULT, with_lstm(2.69))
+    assert str(lost) == "gru training 5,3,2,8, 1 thread: 1.34 times nn.LSTM, 1.50 before"
+    other = replace(RESULT, timed=(replace(RESULT.timed[0], case=CASE._replace(threads=2)),))
+    assert losses(RESULT, other) == []
+
+
+def test_tables_show_every_ratio() -> None:
+    machine, timed, growth = tables(RESULT)
+    assert machine.rows == [["cpu", "an abacus"]]
+    assert timed.title.startswith("training, 1 thread:")
+    assert timed.columns == ["cell", "5,3,2,8"]
+    assert timed.rows == [["gru", "1.50 (0.50, 4.0)"], ["sru.SRU", "0.50 (0.25, –)"]]
+    assert growth.rows == [["gru", "3.00"]]
+
+
+def test_shapes_are_checked() -> None:
+    for text in ("1,2,3", "1,2,3,0", "a,b,c,d", "1,2,3,-4"):
+        with pytest.raises(InputError, match="steps,batch,inputs,units, but got .* Try 120,10,10"):
+            Shape.of(text)
+    with pytest.raises(InputError, match="known cell"):
+        bench(cells=["lstn"])
+
+
+def test_command(tmp_path: Path) -> None:
+    file = tmp_path / "bench.json"
+    asked = ("bench", "--quick", "--seconds", "0", "--cell", "gru", "--shape", "3,2,1,4")
+    done = called(*asked, "-o", file)
+    assert done.returncode == 0, done.stderr
+    assert "allocator" in done.stdout
+    assert "memory kept" in done.stdout
+    assert "matmul peak, 1 thread" in done.stdout
+    saved = load(file)
+    assert {one.what for one in saved.growth} == {"gru", "naive"}
+    fast = replace(saved, timed=tuple(replace(one, lstm=1e9) for one in saved.timed))
+    save(fast, file)
+    again = called(*asked, "--baseline", file)
+    assert again.returncode == 1
+    assert "slower than" in again.stderr
