@@ -23,7 +23,7 @@ import torch
 
 from attractor.estimates import estimate
 from attractor.files import write_atomic
-from attractor.meta import Curve, Problem, compare
+from attractor.meta import Problem, Trial, compare
 from attractor.models import MLP, ConvNet
 from attractor.optimisers import Anytime, Maker, load_rule
 from attractor.tasks import CIFAR10, MNIST
@@ -137,7 +137,7 @@ def tune(
         tried[wanted] = valid(wanted)
 
 
-def summary(curve: Curve) -> dict[str, float]:
+def summary(curve: Trial) -> dict[str, float]:
     last = curve.train[-max(1, len(curve.train) // 20) :]
     return {
         "train": sum(last) / len(last),

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attractor import InputError
 from attractor.continual import EWC, Learner
-from attractor.continual.fisher import Anchor, merged, relabelled
+from attractor.continual.fisher import Anchor, relabelled, summed
 from attractor.continual.flat import Flat
 from attractor.models import MLP, SequenceTagger
 from attractor.tasks import IGNORE, ArrayTask, Data
@@ -83,7 +83,7 @@ def test_the_gradient_is_that_of_the_penalty(merge: bool) -> None:
         Anchor(torch.rand(size, generator=g), torch.randn(size, generator=g)) for _ in range(3)
     ]
     strategy = started(EWC(7.0), model)
-    strategy.anchors = [merged(anchors)] if merge else anchors
+    strategy.anchors = [summed(anchors)] if merge else anchors
     model(batch(digits()[0]).x).sum().backward()
     plain = Flat(model).gradient()
     strategy.after_backward(model)

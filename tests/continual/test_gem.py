@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from attractor import InputError
 from attractor.continual import GEM
-from attractor.continual.rows import Rows
+from attractor.continual.rows import GroupMatrix
 from attractor.continual.strategies.gem import RIDGE, multipliers, project
 from attractor.tasks import cross_entropy
 from continual.helpers import batch, digits, mlp, seeded
@@ -109,7 +109,7 @@ def test_without_a_margin_no_earlier_loss_grows(
     """Of gradients of any length, from 1e-6 to 1e6, and each of its own."""
     g = torch.tensor(case[0] * length)
     G = torch.tensor(case[1] * np.array(each[: len(case[1])])[:, None])
-    new = project(g, Rows([G]))
+    new = project(g, GroupMatrix([G]))
     allowed = RIDGE**0.5 * g.norm() * G.norm(dim=1)  # at worst, where tasks contradict one another
     assert (G @ new >= -1.001 * allowed).all()
     assert new.norm() <= 1.001 * g.norm()  # the nearest point of a cone is no farther from zero
@@ -121,8 +121,8 @@ def test_the_projection_does_not_depend_on_units(
     case: tuple[Floats, Floats], one: float, other: float
 ) -> None:
     g, G = (torch.tensor(some) for some in case)
-    expected = project(g, Rows([G])) * one
-    found = project(g * one, Rows([G * other]))
+    expected = project(g, GroupMatrix([G])) * one
+    found = project(g * one, GroupMatrix([G * other]))
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6 * one * (1 + float(g.norm())))
 
 
@@ -131,7 +131,7 @@ def test_short_and_long_gradients_are_projected_alike(length: float) -> None:
     random = torch.Generator().manual_seed(0)
     G = torch.randn(3, 40, generator=random) * length / 40**0.5
     g = -G.sum(0) + torch.randn(40, generator=random) * length / 40**0.5
-    cosines = torch.cosine_similarity(G, project(g, Rows([G]))[None])
+    cosines = torch.cosine_similarity(G, project(g, GroupMatrix([G]))[None])
     assert cosines.abs().max() < 1e-3  # all three were hurt, and are no longer
 
 
@@ -170,10 +170,10 @@ def test_bad_settings_are_refused() -> None:
 
 def test_hand_worked() -> None:
     # g = (1, -1), one earlier gradient (0, 2): v = 2 / (4 + 4 ridge), so g becomes (1, ~0)
-    new = project(torch.tensor([1.0, -1.0]), Rows([torch.tensor([[0.0, 2.0]])]))
+    new = project(torch.tensor([1.0, -1.0]), GroupMatrix([torch.tensor([[0.0, 2.0]])]))
     assert new.tolist() == pytest.approx([1, -1 + 2 * 2 / (4 + 4 * RIDGE)], abs=1e-6)
     # the margin is a lower bound of v, not something added to it
-    new = project(torch.tensor([1.0, -1.0]), Rows([torch.tensor([[0.0, 2.0]])]), margin=3.0)
+    new = project(torch.tensor([1.0, -1.0]), GroupMatrix([torch.tensor([[0.0, 2.0]])]), margin=3.0)
     assert new.tolist() == pytest.approx([1, -1 + 3 * 2])
 
 
@@ -184,7 +184,7 @@ def test_gradients_of_any_size(scale: float) -> None:
     G[3] = G[2]
     G[4] = -G[1]
     g = torch.randn(50, generator=random) * scale
-    new = project(g, Rows([G[:, :20], G[:, 20:]]), 0.5)
+    new = project(g, GroupMatrix([G[:, :20], G[:, 20:]]), 0.5)
     assert torch.isfinite(new).all()
 
 

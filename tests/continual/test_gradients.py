@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attractor.continual import GroupGradients
 from attractor.continual.flat import Flat
-from attractor.continual.rows import Rows
+from attractor.continual.rows import GroupMatrix
 from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier
 from attractor.tasks import Batch, cross_entropy
 
@@ -186,7 +186,7 @@ def test_the_gradients_of_the_parameters_are_left_alone() -> None:
 
 def test_rows_compute_what_their_matrix_does() -> None:
     g = torch.Generator().manual_seed(0)
-    rows = Rows([torch.randn(3, n, generator=g, dtype=torch.float64) for n in (4, 1, 6)])
+    rows = GroupMatrix([torch.randn(3, n, generator=g, dtype=torch.float64) for n in (4, 1, 6)])
     matrix, vector = rows.matrix(), torch.randn(11, generator=g, dtype=torch.float64)
     factors = torch.randn(3, generator=g, dtype=torch.float64)
     entries = torch.randn(3, 11, generator=g, dtype=torch.float64)

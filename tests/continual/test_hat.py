@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Adam
 
 from attractor import InputError
-from attractor.continual import HAT, Learner, Masked, Wire
+from attractor.continual import HAT, Connection, Learner, Masked
 from attractor.continual.strategies.masks import wiring
 from attractor.models import HCN, MLP, MultiHead, ResMLP
 from attractor.tasks import cross_entropy
@@ -179,24 +179,24 @@ def test_only_the_present_tasks_masks_are_learnt() -> None:
 
 def test_wiring() -> None:
     assert wiring(mlp(3, 4)) == [
-        Wire("layers.0", None, (0,)),
-        Wire("layers.1", 0, (1,)),
-        Wire("layers.2", 1, ()),
+        Connection("layers.0", None, (0,)),
+        Connection("layers.1", 0, (1,)),
+        Connection("layers.2", 1, ()),
     ]
     assert wiring(HCN([4, 3, 3, 2])) == [
-        Wire("first", None, (0, 1)),
-        Wire("layers.0", 0, (1,)),
-        Wire("gates.0", None, (1,)),
-        Wire("last", 1, ()),
+        Connection("first", None, (0, 1)),
+        Connection("layers.0", 0, (1,)),
+        Connection("gates.0", None, (1,)),
+        Connection("last", 1, ()),
     ]
-    assert wiring(MultiHead(mlp(3), [(0, 1)]))[0] == Wire("body.layers.0", None, (0,))
+    assert wiring(MultiHead(mlp(3), [(0, 1)]))[0] == Connection("body.layers.0", None, (0,))
     with pytest.raises(InputError, match="but got Linear. Say how its layers"):
         wiring(nn.Linear(2, 2))
 
 
 def test_a_network_of_ones_own_can_say_how_it_is_wired() -> None:
     body = nn.Sequential(nn.Linear(64, 6), nn.ReLU(), nn.Linear(6, 10))
-    strategy = HAT(wires=[Wire("0", None, (0,)), Wire("2", 0, ())])
+    strategy = HAT(wires=[Connection("0", None, (0,)), Connection("2", 0, ())])
     learner = Learner(body, told, strategy, iterations=3)
     learner.advance()
     assert [len(e) for e in strategy.model.embedding(0)] == [6]

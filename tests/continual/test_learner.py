@@ -18,12 +18,12 @@ from attractor.continual import (
     EWC,
     GEM,
     HAT,
+    Connection,
     Freeze,
     Learner,
     MetaSGDCL,
     Stable,
     Strategy,
-    Wire,
     accuracy,
     combine,
     train,
@@ -376,6 +376,6 @@ def test_a_strategy_is_known_by_its_key_and_settings() -> None:
 
 
 def test_wires_of_a_model_take_part_in_who_a_strategy_is() -> None:
-    one = identity(HAT(wires=[Wire("0", None, (0,)), Wire("2", 0, ())]))
+    one = identity(HAT(wires=[Connection("0", None, (0,)), Connection("2", 0, ())]))
     assert one["wires"] == [["0", None, [0]], ["2", 0, []]]
     assert one != identity(HAT())

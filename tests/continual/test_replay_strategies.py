@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from attractor import InputError
 from attractor.continual import AGEM, ER, Joint, Learner
 from attractor.continual.flat import Flat
-from attractor.continual.replay.episodes import Kind
+from attractor.continual.replay.episodes import MemoryKind
 from attractor.continual.strategies.agem import project
 from attractor.tasks import Batch, cross_entropy
 from attractor.tasks.streams import own_heads
@@ -104,7 +104,9 @@ def test_er_does_not_slow_down_with_the_memory() -> None:
 
 
 @pytest.mark.parametrize("memory", ["ring", "reservoir", "classes"])
-def test_a_memory_smaller_than_the_stream_is_refused_before_anything_is_lost(memory: Kind) -> None:
+def test_a_memory_smaller_than_the_stream_is_refused_before_anything_is_lost(
+    memory: MemoryKind,
+) -> None:
     model = mlp()
     before = parameters(model)
     with pytest.raises(InputError, match="each of the 3 tasks, but got 2"):

@@ -13,7 +13,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.cells import CELLS
-from attractor.continual import HAT, STRATEGIES, Learner, Naive, Wire, combine
+from attractor.continual import HAT, STRATEGIES, Connection, Learner, Naive, combine
 from attractor.errors import InputError
 from attractor.experiments.config import ExperimentConfig
 from attractor.experiments.train import build, runs_of
@@ -230,7 +230,7 @@ def test_limits_hold_for_parts_and_combinations() -> None:
 
 
 def test_wires_lift_the_limits_of_hat() -> None:
-    wires = [Wire("0", None, (0,)), Wire("2", 0, ())]
+    wires = [Connection("0", None, (0,)), Connection("2", 0, ())]
     assert HAT(wires=wires).limits == {}
     assert "convnet" in HAT().limits
 

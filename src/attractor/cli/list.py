@@ -14,7 +14,7 @@ SIZES = {
 COUNTS = ("parameters", "weights", "runs")
 
 
-class Kind(StrEnum):
+class Listed(StrEnum):
     """What can be listed."""
 
     cells = "cells"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 
 def list_(
-    kind: Annotated[Kind | None, typer.Argument(help="What to list; all, if left out.")] = None,
+    kind: Annotated[Listed | None, typer.Argument(help="What to list; all, if left out.")] = None,
     name: Annotated[str | None, typer.Argument(help="One of these, with its options.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -38,7 +38,7 @@ def list_(
     if kind and name:
         _tell(kind, name, as_json)
         return
-    kinds = [kind] if kind else list(Kind)
+    kinds = [kind] if kind else list(Listed)
     found = {str(one): getattr(catalogue, one)() for one in kinds}
     if as_json:
         typer.echo(json.dumps(found, indent=1))
@@ -53,7 +53,7 @@ def list_(
         table(columns, [[_text(*entry) for entry in row.items()] for row in rows], right=numbers)
 
 
-def _tell(kind: Kind, name: str, as_json: bool) -> None:
+def _tell(kind: Listed, name: str, as_json: bool) -> None:
     """What one entry is, its options, its paper and an example."""
     from attractor.cli.entry import entry
     from attractor.cli.tables import table

@@ -1,13 +1,13 @@
 """Continual learning: strategies, the learner and what it kept."""
 
-from attractor.continual.checking import check as check
+from attractor.continual.fitting import check as check
 from attractor.continual.gradients import GroupGradients as GroupGradients
 from attractor.continual.learner import Learner as Learner
 from attractor.continual.learner import train as train
 from attractor.continual.metrics import METRICS as METRICS
 from attractor.continual.metrics import measure as measure
 from attractor.continual.metrics import over_seeds as over_seeds
-from attractor.continual.result import Moment as Moment
+from attractor.continual.result import CurvePoint as CurvePoint
 from attractor.continual.result import Result as Result
 from attractor.continual.result import accuracy as accuracy
 from attractor.continual.strategies.agem import AGEM as AGEM
@@ -20,8 +20,8 @@ from attractor.continual.strategies.freeze import Freeze as Freeze
 from attractor.continual.strategies.gem import GEM as GEM
 from attractor.continual.strategies.hat import HAT as HAT
 from attractor.continual.strategies.joint import Joint as Joint
+from attractor.continual.strategies.masks import Connection as Connection
 from attractor.continual.strategies.masks import Masked as Masked
-from attractor.continual.strategies.masks import Wire as Wire
 from attractor.continual.strategies.metasgd_cl import MetaSGDCL as MetaSGDCL
 from attractor.continual.strategies.naive import Naive as Naive
 from attractor.continual.strategies.online_ewc import OnlineEWC as OnlineEWC

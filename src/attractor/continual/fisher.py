@@ -119,12 +119,12 @@ def check_size(flat: Flat, anchors: Sequence[Anchor]) -> None:
             )
 
 
-def merged(anchors: Sequence[Anchor]) -> Anchor:
+def summed(anchors: Sequence[Anchor]) -> Anchor:
     r"""One quadratic for several, up to a constant.
 
     Example:
         >>> one = Anchor(torch.tensor([1.0]), torch.tensor([0.0]))
-        >>> merged([one, Anchor(torch.tensor([3.0]), torch.tensor([4.0]))])
+        >>> summed([one, Anchor(torch.tensor([3.0]), torch.tensor([4.0]))])
         Anchor(fisher=tensor([4.]), value=tensor([3.]))
     """
     fisher = torch.stack([anchor.fisher for anchor in anchors]).sum(0)

@@ -15,7 +15,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from attractor.continual.flat import Flat
 from attractor.continual.recording import Recording, UnusualError
-from attractor.continual.rows import Rows, products, shares, sums
+from attractor.continual.rows import GroupMatrix, products, shares, sums
 from attractor.continual.strategies.base import Loss
 from attractor.continual.weighting import PROBE, evaluating, groups, weighted
 from attractor.tasks import Batch
@@ -46,7 +46,7 @@ class GroupGradients:
         self._verified: tuple[Loss, list[bool]] | None = None
         self._agrees = False
 
-    def of_groups(self, batch: Batch, sizes: Sequence[int], base: Loss) -> Rows:
+    def of_groups(self, batch: Batch, sizes: Sequence[int], base: Loss) -> GroupMatrix:
         """The gradient of each group's mean loss.
 
         Args:
@@ -58,7 +58,7 @@ class GroupGradients:
         recorded = self._record(batch, base) if self.is_fast(batch, base) else None
         if recorded is None:
             return self._one_by_one(batch, sizes, base)
-        return Rows(self._parts(*recorded, sizes))
+        return GroupMatrix(self._parts(*recorded, sizes))
 
     def squares(self, batch: Batch, base: Loss) -> Tensor:
         """The mean over samples of the squared gradient of each one's loss.
@@ -101,7 +101,7 @@ class GroupGradients:
             recorded = self._record(batch, base)
             if recorded is None:
                 return False
-            fast = Rows(self._parts(*recorded, sizes)).matrix()
+            fast = GroupMatrix(self._parts(*recorded, sizes)).matrix()
             slow = self._one_by_one(batch, sizes, base).matrix()
         row = slow.abs().amax(1, keepdim=True)
         allowed = 1e-3 * slow.abs() + 1e-4 * row + 1e-6 * row.max()
@@ -138,7 +138,7 @@ class GroupGradients:
                 found[id(layer.bias)] = sums(delta, sizes)
         return self._in_order(found, len(sizes))
 
-    def _one_by_one(self, batch: Batch, sizes: Sequence[int], base: Loss) -> Rows:
+    def _one_by_one(self, batch: Batch, sizes: Sequence[int], base: Loss) -> GroupMatrix:
         trained = [p for p in self.flat.parameters if p.requires_grad]
         each = [
             torch.autograd.grad(base(self.model, some), trained, materialize_grads=True)
@@ -146,7 +146,7 @@ class GroupGradients:
         ]
         stacked = [torch.stack(rows).flatten(1) for rows in zip(*each, strict=True)]
         found = dict(zip(map(id, trained), stacked, strict=True))
-        return Rows(self._in_order(found, len(sizes)))
+        return GroupMatrix(self._in_order(found, len(sizes)))
 
     def _in_order(self, found: dict[int, Tensor], count: int) -> list[Tensor]:
         """The columns of all parameters; zero for frozen ones."""

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.optim import SGD
 
 from attractor.checks import whole
-from attractor.continual.checking import check, check_limits
+from attractor.continual.fitting import check, check_limits
 from attractor.continual.identity import described, identity
-from attractor.continual.result import Moment, Result, accuracies
+from attractor.continual.result import CurvePoint, Result, accuracies
 from attractor.continual.strategies.base import Loss, Strategy
 from attractor.continual.strategies.naive import Naive
 from attractor.errors import InputError
@@ -102,7 +102,7 @@ class Learner:
         self._attach(self.model)
         self.step = self.task = self.update = 0
         self._batches: Shuffled | None = None
-        self.curve: list[Moment] = []
+        self.curve: list[CurvePoint] = []
         self.matrix = torch.full((len(stream) + 1, len(stream)), torch.nan, dtype=torch.float64)
         self.matrix[0] = accuracies(self.model, stream)
 
@@ -164,7 +164,7 @@ class Learner:
         self.update += 1
         if self.evaluate_every is not None and self.update % self.evaluate_every == 0:
             now = tuple(accuracies(self.model, self.stream).tolist())
-            self.curve.append(Moment(self.task, self.update, now))
+            self.curve.append(CurvePoint(self.task, self.update, now))
         if self.update == self._until:
             self.strategy.end_task(self.model, task)
             self.matrix[self.task + 1] = accuracies(self.model, self.stream)
@@ -247,7 +247,7 @@ class Learner:
         self.optimiser.load_state_dict(state["optimiser"])
         self.step, self.task, self.update = state["step"], state["task"], state["update"]
         self.matrix = state["matrix"].clone()
-        self.curve = [Moment(task, update, tuple(a)) for task, update, *a in state["curve"]]
+        self.curve = [CurvePoint(task, update, tuple(a)) for task, update, *a in state["curve"]]
         self._generator.set_state(state["generator"])
         self._batches = None
         if state["batches"] is not None:

@@ -13,7 +13,7 @@ from attractor.training.evaluate import evaluate
 
 
 @dataclass(frozen=True)
-class Moment:
+class CurvePoint:
     """The accuracies on all tasks at one moment: after so many updates of a task."""
 
     task: int
@@ -43,7 +43,7 @@ class Result:
     matrix: Tensor
     names: Sequence[str]
     model: nn.Module
-    curve: Sequence[Moment] = field(default=())
+    curve: Sequence[CurvePoint] = field(default=())
 
     @property
     def metrics(self) -> dict[str, float]:

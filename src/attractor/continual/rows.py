@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Rows:
+class GroupMatrix:
     """A matrix with a gradient in each row, cut into columns, parameter by parameter.
 
     Args:
@@ -18,7 +18,8 @@ class Rows:
         each part ``(groups, entries)``, as many entries as the parameter has.
 
     Example:
-        >>> rows = Rows([torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]])])
+        >>> parts = [torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0, 1.0], [1.0, 0.0]])]
+        >>> rows = GroupMatrix(parts)
         >>> rows.gram()
         tensor([[2., 2.],
                 [2., 5.]])

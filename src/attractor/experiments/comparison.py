@@ -11,7 +11,7 @@ from attractor.errors import InputError
 from attractor.estimates import estimate
 from attractor.experiments.kinds.parts import model_for, task_for
 from attractor.experiments.rules import named
-from attractor.meta import Curve, Problem, compare
+from attractor.meta import Problem, Trial, compare
 from attractor.runs.drive import Context
 
 
@@ -26,8 +26,8 @@ def compare_on(
     split: str = "test",
     data: Path | None = None,
     threads: int = 1,
-    on_curve: Callable[[Curve], None] = lambda curve: None,
-) -> list[Curve]:
+    on_curve: Callable[[Trial], None] = lambda curve: None,
+) -> list[Trial]:
     """Train the same perceptrons with each optimiser.
 
     Args:
@@ -63,7 +63,7 @@ def compare_on(
     return compare(factories, problem, steps=steps, seeds=seeds, split=split, on_curve=on_curve)
 
 
-def rows(curves: Sequence[Curve]) -> list[dict[str, Any]]:
+def rows(curves: Sequence[Trial]) -> list[dict[str, Any]]:
     """One line for each optimiser, the lowest loss first, those that diverged last.
 
     Means and intervals are of the learners that did not diverge, None where there is none.

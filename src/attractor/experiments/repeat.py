@@ -14,7 +14,7 @@ from attractor.experiments.kinds import kind
 from attractor.experiments.read import check_budget
 from attractor.experiments.train import run_folder, train
 from attractor.runs.environment import differences, read, segments
-from attractor.runs.folder import CONFIG, DONE, METRICS, damage
+from attractor.runs.folder import CONFIG, DONE, LOG_FILE, damage
 
 NAMES = {"experiment", "label", "seed"}
 """What the file of one run says, and that of an experiment does not."""
@@ -79,10 +79,10 @@ def compared(folder: Path, again: Path) -> Verdict:
     here = read(again)
     elsewhere = [one for there in segments(read(folder)) for one in differences(there, here)]
     try:
-        ours, theirs = ((one / METRICS).read_bytes().splitlines() for one in (folder, again))
+        ours, theirs = ((one / LOG_FILE).read_bytes().splitlines() for one in (folder, again))
     except OSError as error:
         raise InputError(
-            f"expected the log of a finished run at {folder / METRICS}, but got: "
+            f"expected the log of a finished run at {folder / LOG_FILE}, but got: "
             f"{error.strerror}. Repeat the run with `attractor run`."
         ) from error
     return Verdict(
@@ -96,7 +96,7 @@ def _first_line(ours: list[bytes], theirs: list[bytes]) -> str:
     for number, (one, other) in enumerate(zip_longest(ours, theirs), start=1):
         if one != other:
             return (
-                f"line {number} of {METRICS} is {_text(one)}, but the repeated run wrote "
+                f"line {number} of {LOG_FILE} is {_text(one)}, but the repeated run wrote "
                 f"{_text(other)}"
             )
     return ""

@@ -15,7 +15,7 @@ from attractor.optimisers import OPTIMISERS, Maker, Rule, load_rule, save_rule, 
 from attractor.optimisers.files import about, load_pretrained, shipped_file
 from attractor.runs.checkpoint import candidates
 from attractor.runs.drive import Context, Every, drive
-from attractor.runs.folder import METRICS
+from attractor.runs.folder import LOG_FILE
 from attractor.training.process import Diverged, Row
 
 Trainer = MetaTrainer | PESTrainer
@@ -87,7 +87,7 @@ def train_rule(
 
 def _history(folder: Path) -> tuple[list[float], float]:
     """The losses in the log of a training, and its seconds up to its last checkpoint."""
-    lines = (folder / METRICS).read_text(encoding="utf-8").splitlines()
+    lines = (folder / LOG_FILE).read_text(encoding="utf-8").splitlines()
     seconds = next((saved["seconds"] for saved in candidates(folder)), 0.0)
     return [json.loads(line)["loss"] for line in lines], seconds
 

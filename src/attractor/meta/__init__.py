@@ -1,6 +1,6 @@
 """Outer training of learned optimisers, and fair comparison of any optimisers."""
 
-from attractor.meta.compare import Curve as Curve
+from attractor.meta.compare import Trial as Trial
 from attractor.meta.compare import compare as compare
 from attractor.meta.learners import Learners as Learners
 from attractor.meta.learners import Problem as Problem

@@ -16,7 +16,7 @@ from attractor.training import Diverged, Plan, Supervised
 
 
 @dataclass
-class Curve:
+class Trial:
     """How one learner fared with one optimiser.
 
     `train` holds the loss on each batch before its update; `steps`, `loss` and `accuracy` are
@@ -46,8 +46,8 @@ def compare(
     seeds: Sequence[int],
     evaluate_every: int | None = None,
     split: Any = "test",
-    on_curve: Callable[[Curve], None] = lambda curve: None,
-) -> list[Curve]:
+    on_curve: Callable[[Trial], None] = lambda curve: None,
+) -> list[Trial]:
     """Train the same learners with each optimiser.
 
     Args:
@@ -86,7 +86,7 @@ def compare(
         network = problem.model(generator)
         batches = generator.get_state()
         for name, make in optimisers.items():
-            curve = Curve(name, seed)
+            curve = Trial(name, seed)
             generator.set_state(batches)
             _follow(
                 curve,
@@ -104,7 +104,7 @@ def compare(
 
 
 def _follow(
-    curve: Curve,
+    curve: Trial,
     network: nn.Module,
     make: Maker,
     problem: Problem,

@@ -16,7 +16,7 @@ from attractor.report.tables import (
     shown,
     swatches,
 )
-from attractor.results.variants import Variant, settings, variants
+from attractor.results.variants import Group, settings, variants
 from attractor.runs.environment import mixed
 from attractor.runs.read import Run
 from attractor.runs.repeatable import repeatable
@@ -68,7 +68,7 @@ def chapter(runs: Sequence[Run]) -> Chapter:
     )
 
 
-def _facts(runs: Sequence[Run], groups: Sequence[Variant]) -> list[tuple[str, str]]:
+def _facts(runs: Sequence[Run], groups: Sequence[Group]) -> list[tuple[str, str]]:
     steps = {shown(settings(run).get("train.steps")) for run in runs}
     task = {shown(settings(run).get("task.name")) for run in runs}
     # Only what the runs themselves say: the page must not depend on when it is made.
@@ -100,7 +100,7 @@ def _run_counts(runs: Sequence[Run]) -> str:
     return str(len(runs)) if counts["done"] == len(runs) else f"{len(runs)} ({some})"
 
 
-def _warnings(runs: Sequence[Run], groups: Sequence[Variant]) -> list[str]:
+def _warnings(runs: Sequence[Run], groups: Sequence[Group]) -> list[str]:
     failed = sum(run.status == "failed" for run in runs)
     unfinished = sum(run.status == "unfinished" for run in runs)
     warnings = []

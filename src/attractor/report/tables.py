@@ -9,7 +9,7 @@ from attractor.report.figures import SPLITS, style
 from attractor.report.numbers import MISSING, count, duration, is_share, plain, with_interval
 from attractor.results.measures import measure
 from attractor.results.summary import SummaryRow, summary
-from attractor.results.variants import Variant, differing, settings, variants
+from attractor.results.variants import Group, differing, settings, variants
 from attractor.runs.environment import segments
 from attractor.runs.read import Run
 
@@ -104,7 +104,7 @@ def result_table(runs: Sequence[Run]) -> ResultTable:
     )
 
 
-def swatches(groups: Sequence[Variant]) -> list[dict[str, str]]:
+def swatches(groups: Sequence[Group]) -> list[dict[str, str]]:
     """The key to the curves: label, colour and dash pattern of each variant."""
     patterns = {"solid": "none", "dash": "6 3", "dot": "2 3", "dashdot": "6 3 2 3"}
     styles = [style(index) for index in range(len(groups))]
@@ -126,7 +126,7 @@ def common_settings(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
     return result
 
 
-def own_settings(groups: Sequence[Variant]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+def own_settings(groups: Sequence[Group]) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """The settings in which variants differ: the keys, then each variant's values."""
     tables = [settings(variant.runs[0]) for variant in groups]
     keys = differing(tables)

@@ -7,7 +7,7 @@ from statistics import fmean, median
 
 from attractor.estimates import Estimate, estimate
 from attractor.results.measures import main_metric, measure
-from attractor.results.variants import Variant, variants
+from attractor.results.variants import Group, variants
 from attractor.runs.read import Run, is_finite
 
 
@@ -67,7 +67,7 @@ def _ranked(runs: list[Run]) -> list[SummaryRow]:
     return [_summary_row(v, metric, ranks.get(v.label)) for v in order]
 
 
-def _summary_row(variant: Variant, metric: str, rank: int | None) -> SummaryRow:
+def _summary_row(variant: Group, metric: str, rank: int | None) -> SummaryRow:
     done = [run for run in variant.runs if run.status == "done"]
     names = dict.fromkeys(name for run in done for name in run.test)
     seconds = [run.outcome["seconds"] for run in done if is_finite(run.outcome.get("seconds"))]

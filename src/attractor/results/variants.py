@@ -18,7 +18,7 @@ _NAMES = {"experiment", "title", "description", "budget", "label", "seed"}
 
 
 @dataclass(frozen=True)
-class Variant:
+class Group:
     """The runs that differ by their seed alone. Labels are unique in an experiment and budget."""
 
     experiment: str
@@ -27,7 +27,7 @@ class Variant:
     runs: tuple[Run, ...]
 
 
-def variants(runs: Iterable[Run]) -> list[Variant]:
+def variants(runs: Iterable[Run]) -> list[Group]:
     """Group runs that differ by their seed alone.
 
     Where one label covers several settings, what differs is added to it, so that
@@ -45,7 +45,7 @@ def variants(runs: Iterable[Run]) -> list[Variant]:
             _check_seeds(label, group)
             what = ", ".join(f"{key}={values.get(key, 'none')}" for key in keys)
             name = f"{label} ({what})" if what else label
-            result.append(Variant(experiment, budget, name, tuple(group)))
+            result.append(Group(experiment, budget, name, tuple(group)))
     return result
 
 

@@ -13,7 +13,7 @@ from attractor.errors import RunError
 from attractor.files import explained, write_atomic
 
 CONFIG = "config.toml"
-METRICS = "metrics.jsonl"
+LOG_FILE = "metrics.jsonl"
 DONE = "done.json"
 FAILED = "failed.json"
 STATUS = "status.json"
@@ -124,10 +124,10 @@ def damage(folder: Path) -> str:
     if seal != _seal(found):
         return f"{DONE} is not what the run wrote"
     try:
-        log = hashlib.sha256((folder / METRICS).read_bytes()).hexdigest()
+        log = hashlib.sha256((folder / LOG_FILE).read_bytes()).hexdigest()
     except OSError:
-        return f"{METRICS} cannot be read"
-    return "" if log == found["log"] else f"{METRICS} is not what the run wrote"
+        return f"{LOG_FILE} cannot be read"
+    return "" if log == found["log"] else f"{LOG_FILE} is not what the run wrote"
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

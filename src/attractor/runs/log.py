@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attractor.files import explained
-from attractor.runs.folder import METRICS
+from attractor.runs.folder import LOG_FILE
 
 
 class Mark(NamedTuple):
@@ -29,7 +29,7 @@ class Log:
     """
 
     def __init__(self, folder: Path, mark: Mark = Mark()) -> None:  # noqa: B008 - a constant
-        self.path = folder / METRICS
+        self.path = folder / LOG_FILE
         with explained(self.path):
             self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 - closed by `__exit__`
             self._file.truncate(mark.position)
@@ -59,7 +59,7 @@ class Log:
 def holds(folder: Path, mark: Mark) -> bool:
     """Whether the log of a folder is, up to a mark, what was written."""
     try:
-        with open(folder / METRICS, "rb") as file:
+        with open(folder / LOG_FILE, "rb") as file:
             found = file.read(mark.position)
     except OSError:
         found = b""

@@ -7,19 +7,19 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from attractor import InputError
-from attractor.continual.replay import Reservoir, Rows, Slots, Store, hard_storage, ring_buffer
+from attractor.continual.replay import Columns, Reservoir, Slots, Store, hard_storage, ring_buffer
 
 
 def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def rows(*numbers: float) -> Rows:
+def rows(*numbers: float) -> Columns:
     x = torch.tensor(numbers, dtype=torch.float32)
     return x[:, None, None].expand(-1, 2, 3), x.long()
 
 
-def numbers(some: Rows) -> list[int]:
+def numbers(some: Columns) -> list[int]:
     assert torch.equal(some[0][:, 0, 0].long(), some[1])  # columns stay together
     return some[1].tolist()
 

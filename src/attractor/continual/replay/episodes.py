@@ -6,11 +6,11 @@ import torch
 from torch import Generator
 
 from attractor.checks import one_of, whole
-from attractor.continual.replay import Reservoir, Rows, Slots, hard_storage, ring_buffer
+from attractor.continual.replay import Columns, Reservoir, Slots, hard_storage, ring_buffer
 from attractor.errors import InputError
 from attractor.tasks import Batch
 
-Kind = Literal["hard", "ring", "reservoir", "classes"]
+MemoryKind = Literal["hard", "ring", "reservoir", "classes"]
 """The first samples of each task, the newest, a fair sample of all, or one of each class."""
 
 
@@ -37,8 +37,8 @@ class Episodes:
         (3, 2)
     """
 
-    def __init__(self, kind: Kind, size: int, tasks: int, *, generator: Generator) -> None:
-        one_of("memory", kind, get_args(Kind))
+    def __init__(self, kind: MemoryKind, size: int, tasks: int, *, generator: Generator) -> None:
+        one_of("memory", kind, get_args(MemoryKind))
         whole("size", size, 1)
         self.generator = generator
         self.memory: Slots | Reservoir
@@ -108,13 +108,13 @@ class Episodes:
         self.generator.set_state(state["generator"])
 
 
-def rows(batch: Batch) -> Rows:
+def rows(batch: Batch) -> Columns:
     """Samples as a memory holds them."""
     columns = (batch.x, batch.y, batch.places)
     return columns if batch.lengths is None else (*columns, batch.lengths)
 
 
-def samples(columns: Rows) -> Batch:
+def samples(columns: Columns) -> Batch:
     """Samples as a learner reads them."""
     x, y, task, *lengths = columns
     return Batch(x, y, lengths[0] if lengths else None, task)

@@ -6,7 +6,7 @@ from operator import itemgetter
 import torch
 from torch import Generator, Tensor
 
-from attractor.continual.replay.store import Rows, Store
+from attractor.continual.replay.store import Columns, Store
 from attractor.errors import InputError
 
 Kept = tuple[float, int]
@@ -55,7 +55,7 @@ class Reservoir:
     def __len__(self) -> int:
         return self._size
 
-    def add(self, rows: Rows, labels: Tensor) -> None:
+    def add(self, rows: Columns, labels: Tensor) -> None:
         """Show samples to the memory, with the class of each."""
         fresh = torch.rand(len(labels), generator=self.generator, dtype=torch.float64).tolist()
         classes = labels.long().tolist() if self.balanced else [0] * len(fresh)
@@ -86,11 +86,11 @@ class Reservoir:
         heappush(own, (number, place))
         return place
 
-    def rows(self) -> Rows:
+    def rows(self) -> Columns:
         """All samples."""
         return self.store.read(slice(0, len(self)))
 
-    def draw(self, count: int, *, generator: Generator) -> Rows:
+    def draw(self, count: int, *, generator: Generator) -> Columns:
         """Samples without replacement; all, if there are not enough."""
         return self.store.read(torch.randperm(len(self), generator=generator)[:count])
 

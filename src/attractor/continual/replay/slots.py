@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor
 
-from attractor.continual.replay.store import Rows, Store
+from attractor.continual.replay.store import Columns, Store
 from attractor.errors import InputError
 
 
@@ -49,7 +49,7 @@ class Slots:
         self.store = Store(per_group * groups)
         self.seen = [0] * groups
 
-    def add(self, rows: Rows, group: int | Tensor) -> None:
+    def add(self, rows: Columns, group: int | Tensor) -> None:
         """Remember samples of one group, or of the group of each, as far as the places go."""
         if isinstance(group, Tensor):
             self._add_mixed(rows, group.cpu())
@@ -63,14 +63,14 @@ class Slots:
             first = group * self.per_group + before
             self.store.write(slice(first, first + room), tuple(column[:room] for column in rows))
 
-    def _add_mixed(self, rows: Rows, group: Tensor) -> None:
+    def _add_mixed(self, rows: Columns, group: Tensor) -> None:
         same = group[:, None] == group
         seen = torch.tensor(self.seen)
         arrival = seen[group] + same.tril(-1).sum(1)
         self.seen = (seen + torch.bincount(group, minlength=self.groups)).tolist()
         self._write(rows, group, arrival)
 
-    def _write(self, rows: Rows, group: Tensor, arrival: Tensor) -> None:
+    def _write(self, rows: Columns, group: Tensor, arrival: Tensor) -> None:
         """Write the samples that stay: each is the arrival-th of its group."""
         if self.newest:
             stays = arrival >= torch.tensor(self.seen)[group] - self.per_group
@@ -83,11 +83,11 @@ class Slots:
         """How many samples of each group are kept."""
         return [min(self.seen[group], self.per_group) for group in groups]
 
-    def rows(self, groups: Sequence[int]) -> Rows:
+    def rows(self, groups: Sequence[int]) -> Columns:
         """All samples of some groups, group by group."""
         return self.store.read(self._places(groups, self.sizes(groups)))
 
-    def draw(self, count: int, groups: Sequence[int], *, generator: Generator) -> Rows:
+    def draw(self, count: int, groups: Sequence[int], *, generator: Generator) -> Columns:
         """Samples of each group without replacement, group by group; all, if there are not enough.
 
         Args:
@@ -117,7 +117,7 @@ class Slots:
         ]
         return self.store.read(torch.cat([torch.empty(0, dtype=torch.long), *places]))
 
-    def draw_any(self, count: int, groups: Sequence[int], *, generator: Generator) -> Rows:
+    def draw_any(self, count: int, groups: Sequence[int], *, generator: Generator) -> Columns:
         """Samples of all groups together, each equally likely, without replacement."""
         places = self._places(groups, self.sizes(groups))
         if isinstance(places, slice):

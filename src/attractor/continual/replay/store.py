@@ -8,12 +8,12 @@ from torch import Tensor
 
 from attractor.errors import InputError
 
-Rows = tuple[Tensor, ...]
+Columns = tuple[Tensor, ...]
 """Samples as columns: inputs, answers, lengths and so on, all with the samples first."""
 
 
 class Store:
-    """Rows at numbered places; the memory is taken when the first rows come, then stays the same.
+    """Rows at numbered places; the memory is taken when the first ones come, then stays the same.
 
     Sequences may be of different lengths from one call to the next: shorter ones are padded with
     zeros at the end. The table grows only when a sequence is longer than all before it.
@@ -36,9 +36,9 @@ class Store:
                 f"expected a memory of at least 1 sample, but got {capacity}. Try 250."
             )
         self.capacity = capacity
-        self.columns: Rows = ()
+        self.columns: Columns = ()
 
-    def write(self, places: Tensor | slice, rows: Rows) -> None:
+    def write(self, places: Tensor | slice, rows: Columns) -> None:
         """Put rows at places, over what was there."""
         if not self.columns:
             self.columns = tuple(
@@ -68,7 +68,7 @@ class Store:
         else:
             column.index_copy_(0, places.to(column.device), new.detach())
 
-    def read(self, places: Tensor | slice) -> Rows:
+    def read(self, places: Tensor | slice) -> Columns:
         """The rows at places."""
         if isinstance(places, slice):
             return tuple(column[places] for column in self.columns)

@@ -7,7 +7,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.checks import whole
 from attractor.continual.replay.ahead import Ahead
-from attractor.continual.replay.episodes import Episodes, Kind, OfTasks
+from attractor.continual.replay.episodes import Episodes, MemoryKind, OfTasks
 from attractor.continual.strategies.base import Loss, Strategy, latest
 from attractor.continual.weighting import Balanced
 from attractor.tasks import Batch, joined
@@ -55,7 +55,7 @@ class ER(Strategy):
 
     def __init__(
         self,
-        memory: Kind = "hard",
+        memory: MemoryKind = "hard",
         size: int = 250,
         *,
         replay: int = 10,

@@ -9,9 +9,9 @@ from attractor.continual.fisher import (
     Anchor,
     check_size,
     fisher_diagonal,
-    merged,
     penalty,
     pull,
+    summed,
 )
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.strategies.base import Loss, Strategy
@@ -90,7 +90,7 @@ class EWC(Strategy):
     def end_task(self, model: nn.Module, task: StoredTask) -> None:
         new = Anchor(self.fisher(task), self.gradients.flat.values())
         old = [Anchor(self.decay * fisher, value) for fisher, value in self.anchors]
-        self.anchors = [merged([*old, new])] if self.merge else [*old, new]
+        self.anchors = [summed([*old, new])] if self.merge else [*old, new]
 
     def fisher(self, task: StoredTask) -> Tensor:
         """The diagonal of the Fisher information on a task.
@@ -108,7 +108,7 @@ class EWC(Strategy):
         )
 
     def penalty(self) -> Tensor:
-        """The penalty itself, for the curious; merged, it lacks a constant."""
+        """The penalty itself, for the curious; summed, it lacks a constant."""
         return penalty(self.gradients.flat, self.anchors, self.strength)
 
     def state_dict(self) -> dict[str, Any]:

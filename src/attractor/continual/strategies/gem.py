@@ -10,7 +10,7 @@ from torch import Generator, Tensor, nn
 from attractor.checks import number, one_of, whole
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.replay.episodes import Episodes, OfTasks
-from attractor.continual.rows import Rows
+from attractor.continual.rows import GroupMatrix
 from attractor.continual.strategies.base import Loss, Strategy, latest
 from attractor.tasks import Batch
 from attractor.tasks.answers import cross_entropy
@@ -88,7 +88,7 @@ class GEM(Strategy):
         self.episodes.load_state_dict(state)
 
 
-def project(g: Tensor, G: Rows, margin: float = 0.0) -> Tensor:
+def project(g: Tensor, G: GroupMatrix, margin: float = 0.0) -> Tensor:
     """The nearest gradient that points away from none of the others.
 
     Args:
@@ -100,7 +100,7 @@ def project(g: Tensor, G: Rows, margin: float = 0.0) -> Tensor:
         g ``(parameters,)``, G ``(tasks, parameters)`` in all; ``(parameters,)``.
 
     Example:
-        >>> new = project(torch.tensor([1.0, -3.0]), Rows([torch.tensor([[0.0, 2.0]])]))
+        >>> new = project(torch.tensor([1.0, -3.0]), GroupMatrix([torch.tensor([[0.0, 2.0]])]))
         >>> torch.allclose(new, torch.tensor([1.0, 0.0]), atol=1e-3)
         True
     """

@@ -9,7 +9,7 @@ from torch.optim import SGD, Optimizer
 
 from attractor.checks import number
 from attractor.continual.strategies.base import Loss, Strategy
-from attractor.continual.strategies.masks import Masked, Wire
+from attractor.continual.strategies.masks import Connection, Masked
 from attractor.errors import InputError
 from attractor.tasks import Batch, StoredTask
 from attractor.tasks.answers import cross_entropy
@@ -73,7 +73,7 @@ class HAT(Strategy):
         *,
         sharpness: float = 400.0,
         protect_head: bool = False,
-        wires: Sequence[Wire] | None = None,
+        wires: Sequence[Connection] | None = None,
     ) -> None:
         self.strength = number("strength", strength, 0)
         self.sharpness = number("sharpness", sharpness, 1)

@@ -11,7 +11,7 @@ from attractor.models import HCN, MLP, MultiHead, ResMLP
 from attractor.tasks.answers import tell
 
 
-class Wire(NamedTuple):
+class Connection(NamedTuple):
     """One linear layer between masked units.
 
     Args:
@@ -25,7 +25,7 @@ class Wire(NamedTuple):
     feeds: tuple[int, ...]
 
 
-def wiring(model: nn.Module) -> list[Wire]:
+def wiring(model: nn.Module) -> list[Connection]:
     """How the layers of a network of `attractor.models` are joined.
 
     Past a highway or residual connection a unit goes on, unmasked, to all layers above, so whatever
@@ -34,27 +34,27 @@ def wiring(model: nn.Module) -> list[Wire]:
     Example:
         >>> from attractor.models import MLP
         >>> wiring(MLP([4, 3, 3, 2]))[1]
-        Wire(layer='layers.1', reads=0, feeds=(1,))
+        Connection(layer='layers.1', reads=0, feeds=(1,))
     """
     if isinstance(model, MultiHead):
         return [wire._replace(layer=f"body.{wire.layer}") for wire in wiring(model.body)]
     if isinstance(model, MLP):
         last = len(model.layers) - 1
         return [
-            Wire(f"layers.{i}", i - 1 if i else None, (i,) if i < last else ())
+            Connection(f"layers.{i}", i - 1 if i else None, (i,) if i < last else ())
             for i in range(last + 1)
         ]
     if isinstance(model, HCN | ResMLP):
         depth = len(model.layers)
         above = [tuple(range(i, depth + 1)) for i in range(depth + 1)]
-        wires = [Wire("first", None, above[0])]
-        wires += [Wire(f"layers.{i}", i, above[i + 1]) for i in range(depth)]
+        wires = [Connection("first", None, above[0])]
+        wires += [Connection(f"layers.{i}", i, above[i + 1]) for i in range(depth)]
         if isinstance(model, HCN):
-            wires += [Wire(f"gates.{i}", None, above[i + 1]) for i in range(depth)]
-        return [*wires, Wire("last", depth, ())]
+            wires += [Connection(f"gates.{i}", None, above[i + 1]) for i in range(depth)]
+        return [*wires, Connection("last", depth, ())]
     raise InputError(
         f"expected an MLP, HCN or ResMLP, whose layers can be masked, but got "
-        f"{type(model).__name__}. Say how its layers are joined with wires=[Wire(...), ...]."
+        f"{type(model).__name__}. Say how its layers are joined with wires=[Connection(...), ...]."
     )
 
 
@@ -89,7 +89,7 @@ class Masked(nn.Module):
         tasks: int,
         *,
         sharpness: float = 400.0,
-        wires: Sequence[Wire] | None = None,
+        wires: Sequence[Connection] | None = None,
         generator: Generator,
     ) -> None:
         super().__init__()

@@ -7,7 +7,7 @@ from attractor.tasks.data.catalogue import DATASETS as DATASETS
 from attractor.tasks.data.catalogue import Dataset as Dataset
 from attractor.tasks.data.catalogue import File as File
 from attractor.tasks.data.catalogue import Part as Part
-from attractor.tasks.data.checks import Status as Status
-from attractor.tasks.data.checks import verify as verify
 from attractor.tasks.data.fetching import fetch as fetch
+from attractor.tasks.data.intact import Status as Status
+from attractor.tasks.data.intact import verify as verify
 from attractor.tasks.data.root import data_root as data_root

@@ -43,14 +43,14 @@ DAMAGED = (
 """What the readers raise on an archive that is damaged, encrypted or of an unknown kind."""
 
 
-Kind = Literal["file", "folder", "link", "device"]
+MemberType = Literal["file", "folder", "link", "device"]
 
 
 class Member(NamedTuple):
     """One entry of an archive, of tar or of zip."""
 
     name: str
-    kind: Kind
+    kind: MemberType
     size: int
     open: Callable[[], IO[bytes] | None]
 
@@ -176,7 +176,7 @@ def too_large(archive: Path, limit: int, size: int) -> InputError:
 
 def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     """An entry of a zip archive; the upper half of its attributes is the mode on Unix."""
-    kind: Kind = "folder" if info.is_dir() else "file"
+    kind: MemberType = "folder" if info.is_dir() else "file"
     if stat.S_ISLNK(info.external_attr >> 16):
         kind = "link"
     return Member(info.filename, kind, info.file_size, lambda: archive.open(info))
@@ -184,7 +184,7 @@ def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
 
 def tar_member(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Member:
     """An entry of a tar archive."""
-    kind: Kind = "device"
+    kind: MemberType = "device"
     if info.isreg():
         kind = "file"
     elif info.isdir():

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from attractor.errors import InputError
 from attractor.tasks.data.catalogue import dataset
-from attractor.tasks.data.checks import fault, locate
 from attractor.tasks.data.idx import idx_size, parse_idx
+from attractor.tasks.data.intact import fault, locate
 from attractor.tasks.data.root import VARIABLE, data_root
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from pathlib import Path
 from attractor.errors import InputError, RunError
 from attractor.files import explained
 from attractor.tasks.data.catalogue import File
-from attractor.tasks.data.checks import fault
+from attractor.tasks.data.intact import fault
 
 CHUNK = 1 << 16
 

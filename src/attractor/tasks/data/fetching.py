@@ -10,8 +10,8 @@ from attractor.checks import whole
 from attractor.errors import InputError, RunError
 from attractor.tasks.data.archive import extract
 from attractor.tasks.data.catalogue import Dataset, File, Part, dataset
-from attractor.tasks.data.checks import fault, locate
 from attractor.tasks.data.download import Progress, download
+from attractor.tasks.data.intact import fault, locate
 from attractor.tasks.data.root import data_root
 
 
