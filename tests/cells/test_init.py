@@ -12,6 +12,7 @@ from attractor.cells import (
     Recurrent,
     RNNCell,
 )
+from attractor.cells.init import weights_
 from attractor.cells.layer.recurrent import cell_options
 from attractor.errors import InputError
 from contracts.cells import seeded
@@ -97,3 +98,11 @@ def test_unknown_choices() -> None:
 def test_chrono_needs_a_bias(key: str) -> None:
     with pytest.raises(InputError, match="expects a bias, but got t_max=9 with bias=False"):
         Recurrent(key, 2, 3, t_max=9, bias=False)
+
+
+def test_uniform_weights_reach_one_over_the_root_of_the_units() -> None:
+    weight = weights_(torch.empty(64, 50), "uniform", 16, seeded())
+    assert 0.245 < weight.max() <= 0.25
+    assert -0.245 > weight.min() >= -0.25
+    unit = weights_(torch.empty(64, 50), "unit", 16, seeded())
+    assert 0.98 < unit.abs().max() <= 1

@@ -166,3 +166,10 @@ def test_the_start_of_a_bias_asks_for_biases(make: Any) -> None:
     if make is IRCSRUCell:
         with pytest.raises(InputError, match="expects no highway_bias with bias=False"):
             make(5, 5, bias=False, highway_bias=0.0)
+
+
+def test_a_bias_may_start_at_nought() -> None:
+    sru = IRCSRUCell(5, 5, forget_bias=0, highway_bias=0)
+    for bias in (sru.bias_forget, sru.bias_highway):
+        assert bias is not None
+        assert bias.tolist() == [0.0] * 5

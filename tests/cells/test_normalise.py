@@ -16,6 +16,7 @@ from attractor.cells import (
     layer_norm,
     unroll,
 )
+from attractor.cells.wrap.normalise import UnitNorm
 from attractor.errors import InputError
 from cells.against import Array, agree, array, blocks, check, normal, random_cell
 from contracts.cells import perturb, seeded
@@ -216,3 +217,16 @@ def test_bias_of_a_normalised_cell_is_not_normalised() -> None:
     with torch.no_grad():
         layer.cells[0].cell.bias += 1
     assert not torch.allclose(layer(x)[0], before)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("parts", [(5,), (3, 2)])
+def test_each_part_is_normalised_on_its_own_then_scaled(parts: tuple[int, ...], bias: bool) -> None:
+    norm = perturb(UnitNorm(*parts, bias=bias, dtype=torch.float64), seeded())
+    z = 3 * normal(4, 5) + 2
+    wanted = []
+    for part in z.split(parts, dim=-1):
+        centred = part - part.mean(-1, keepdim=True)
+        wanted.append(centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt())
+    shift = 0 if norm.bias is None else norm.bias
+    torch.testing.assert_close(norm(z), torch.cat(wanted, -1) * norm.weight + shift)

@@ -205,3 +205,30 @@ def test_a_loss_that_knows_no_weights_takes_a_pass_per_group() -> None:
     for _ in range(2):
         found = gradients.of_groups(samples, [2, 7], mean).matrix()
         torch.testing.assert_close(found, by_autograd(model, samples, [2, 7]))
+
+
+class Doubled(nn.Module):
+    """Whose weights are used a second time, by which all gradients are twice as large."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 1, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        once: Tensor = self.layer(x)
+        return once + F.linear(x, self.layer.weight)
+
+
+def test_gradients_that_are_too_small_throughout_are_noticed() -> None:
+    def output(model: nn.Module, some: Batch) -> Tensor:
+        assert some.weight is not None
+        answer: Tensor = some.weight @ model(some.x)[:, 0]
+        return answer
+
+    model, samples = Doubled().double(), batch(9)
+    samples = Batch(samples.x.abs(), samples.y, task=samples.task)
+    gradients = GroupGradients(model)
+    assert not gradients.is_fast(samples, output)
+    found = gradients.of_groups(samples, [2, 7], output).matrix()
+    means = [some.mean(0) for some in samples.x.split([2, 7])]
+    torch.testing.assert_close(found, 2 * torch.stack(means))

@@ -232,3 +232,17 @@ def test_joint_averages_each_task_on_its_own_or_all_together(balanced: bool) -> 
     new, *old = (cross_entropy(model, plain[10 * i : 10 * i + 10]) for i in range(3))
     expected = new + sum(old) / 2 if balanced else (new + sum(old)) / 3
     torch.testing.assert_close(loss, expected)
+
+
+def test_agem_goes_on_in_a_task_without_the_memories_of_it() -> None:
+    strategy, resumed, stream = AGEM(per_class=2, reference_batch=500), AGEM(per_class=2), digits(2)
+    for one in (strategy, resumed):
+        one.start(mlp(), stream, generator=seeded())
+    strategy.observe(batch(stream[0], 10))
+    strategy.end_task(mlp(), stream[0])
+    assert strategy.tasks == 1
+    strategy.observe(batch(stream[1], 10))
+    resumed.load_state_dict(strategy.state_dict())
+    assert set(resumed._draw().places.tolist()) == {0}
+    strategy.end_task(mlp(), stream[1])
+    assert set(strategy._draw().places.tolist()) == {0, 1}

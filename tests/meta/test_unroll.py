@@ -185,3 +185,14 @@ def test_what_is_drawn_for_a_block_is_drawn_for_it_again(monkeypatch: pytest.Mon
         for _ in range(3):
             advance(rule, start.params, state, start.params, learners.view)
     assert torch.equal(torch.get_rng_state(), after)
+
+
+@pytest.mark.parametrize("engine", [first_order, second_order])
+def test_the_end_of_an_unroll_holds_no_graph(engine: Any) -> None:
+    """Else the next one would keep the memory of this one."""
+    rule = make("lstm")
+    learners, start = begin(rule)
+    found = engine(rule, learners, start, torch.zeros(2, 1, 1).double())
+    held = [found.losses, found.end.params, *torch.utils._pytree.tree_leaves(found.end.state)]
+    assert len(held) > 2
+    assert not any(tensor.requires_grad for tensor in held)

@@ -22,7 +22,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "cells/dntm.py": ("cells/test_dntm.py",),
     "cells/tardis.py": ("cells/test_tardis.py",),
     "cells/decaynet.py": ("cells/test_decaynet.py",),
-    "cells/sru.py": ("cells/test_sru.py",),
+    "cells/sru.py": ("cells/test_sru.py", "cells/test_normalised_cells.py"),
     "cells/tlstm.py": ("cells/test_tlstm.py",),
     "cells/fastgrnn.py": ("cells/test_fastgrnn.py",),
     "cells/irc.py": ("cells/test_irc.py",),
@@ -198,7 +198,7 @@ NAMED: tuple[Named, ...] = (
         "joined",
         "rest[bias:]",
         "rest",
-        ("cells/test_gated.py", "cells/test_normalised_cells.py"),
+        ("cells/test_normalised_cells.py",),
     ),
     Named(
         "the IHC-LSTM-optimiser is the LSTM-optimiser",
