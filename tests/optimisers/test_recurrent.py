@@ -13,6 +13,7 @@ from contracts.cells import seeded
 
 def test_gate_by_gate_is_a_step_of_the_cell() -> None:
     cell = LSTMCell(3, 4, generator=seeded()).double()
+    assert cell.bias is not None
     torch.nn.init.normal_(cell.bias, generator=seeded(1))
     x, state = normal(5, 3), LSTMState(normal(5, 4), 2 * normal(5, 4))
     with torch.no_grad():
