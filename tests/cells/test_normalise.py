@@ -225,7 +225,7 @@ def test_each_part_is_normalised_on_its_own_then_scaled(parts: tuple[int, ...], 
     norm = perturb(UnitNorm(*parts, bias=bias, dtype=torch.float64), seeded())
     z = 3 * normal(4, 5) + 2
     wanted = []
-    for part in z.split(parts, dim=-1):
+    for part in torch.split(z, list(parts), dim=-1):
         centred = part - part.mean(-1, keepdim=True)
         wanted.append(centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt())
     shift = 0 if norm.bias is None else norm.bias
