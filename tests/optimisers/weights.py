@@ -65,7 +65,7 @@ def whole(rule: Any) -> Weights:
         "up": array(rule.up.weight),
         "W": gates(cell.weight_ih),
         "U": gates(cell.weight_hh),
-        "b": gates(cell.shift()),
+        "b": gates(joined(cell.biases())),
         "gain_W": gates(norm.norm_x.weight),
         "shift_W": gates(norm.norm_x.bias),
         "gain_U": gates(norm.norm_h.weight),
