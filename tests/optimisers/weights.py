@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from attractor.cells.gated import joined
 from cells.against import Array, array, blocks
 
 Weights = dict[str, Any]

@@ -63,6 +63,7 @@ class DecayNet(Recurrent):
         length: int | None = None,
         input_init: Initialiser = "unit",
         recurrent_init: Initialiser = "unit",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -92,6 +93,7 @@ class DNTM(Recurrent):
         discrete: bool = False,
         lru: bool = True,
         nop: bool = True,
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -115,6 +117,7 @@ class EURNN(Recurrent):
         *,
         capacity: int | None = None,
         real: bool = False,
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -141,6 +144,7 @@ class FastGRNN(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -163,6 +167,7 @@ class GORU(Recurrent):
         dtype: torch.dtype | None = None,
         *,
         capacity: int | None = None,
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -188,6 +193,7 @@ class GRU(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -214,6 +220,7 @@ class IHCGRU(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -240,6 +247,7 @@ class IHCLSTM(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -266,6 +274,7 @@ class IRCFastGRNN(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -291,6 +300,7 @@ class IRCGRU(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -316,6 +326,7 @@ class IRCLSTM(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -341,6 +352,7 @@ class IRCSRU(Recurrent):
         forget_bias: float | None = None,
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -365,6 +377,7 @@ class IRCTLSTM(Recurrent):
         forget_bias: float | None = None,
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -391,6 +404,7 @@ class JANET(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -418,6 +432,7 @@ class LSTM(Recurrent):
         peepholes: bool = False,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -445,6 +460,7 @@ class NRU(Recurrent):
         heads_read_input: bool = True,
         average_heads: bool = False,
         memory: Literal["additive", "multiplicative"] = "additive",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -473,6 +489,7 @@ class NTM(Recurrent):
         shift_width: int = 3,
         controller: ControllerKind = "lstm",
         write_address: WriteAddress = "after",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -498,6 +515,7 @@ class RNN(Recurrent):
         layer_norm: bool = False,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -524,6 +542,7 @@ class SRU(Recurrent):
         rescale: bool = False,
         t_max: int | None = None,
         input_init: Initialiser | None = None,
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -548,6 +567,7 @@ class StatRU(Recurrent):
         statistics: int | None = None,
         recurrent_size: int | None = None,
         alphas: Sequence[float] = (0.0, 0.5, 0.9, 0.99, 0.999),
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -575,6 +595,7 @@ class TARDIS(Recurrent):
         attention_size: int = 64,
         estimator: Literal["gumbel", "reinforce"] = "gumbel",
         reset_gates: bool = True,
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -600,5 +621,6 @@ class TLSTM(Recurrent):
         forget_bias: float = 0.0,
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
         generator: Generator | None = None,
     ) -> None: ...
