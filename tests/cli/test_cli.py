@@ -84,7 +84,7 @@ def test_list_in_words_and_json() -> None:
     assert re.search(r"meta_sgd\s+MetaSGD\s+2017\s+25,450\s+one size", rules)
     assert re.search(r"lstm\s+LSTMOptimiser\s+2016\s+5,141\s+any network", rules)
     found = json.loads(called("list", "--json").stdout)
-    kinds = {"cells", "optimisers", "strategies", "streams", "tasks", "experiments"}
+    kinds = {"cells", "optimisers", "strategies", "streams", "tasks", "models", "experiments"}
     assert set(found) == kinds
     er = next(row for row in found["strategies"] if row["key"] == "er")
     assert er["year"] == 2019
