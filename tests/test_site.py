@@ -83,9 +83,10 @@ def test_a_cell_has_equations_a_diagram_and_code(site: Path, page: Any) -> None:
 
 def test_the_search_finds_a_cell(site: Path, page: Any) -> None:
     visit(page, site / "index.html")
+    assert page.locator("text=TARDIS >> visible=true").count() == 0
     page.keyboard.press("Control+k")
     page.keyboard.type("wormhole", delay=20)
-    page.get_by_text("TARDIS").first.wait_for(timeout=20_000)
+    page.locator("text=TARDIS >> visible=true").first.wait_for(timeout=20_000)
     assert page.trouble == []
 
 
