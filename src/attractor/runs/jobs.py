@@ -92,9 +92,9 @@ def _parallel(
 
     pool = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
     with FileLock(_alive(flag)):
-        # workers inherit that signals are ignored and leave them to this process, which asks them
-        # to stop through the file; a handler of their own would be too late while they start
-        with _handling(signal.SIG_IGN):
+        # workers inherit that signals are held back and leave them to this process, which asks them
+        # to stop through the file; here they come as soon as the workers are on their way
+        with _held_back():
             ended = pool(delayed(_work)(one, do, name, flag) for one in configs)
         yield from ended
 
@@ -103,6 +103,20 @@ def _work(config: T, do: Do[T], name: Callable[[T], str], flag: Path) -> Ended[T
     keep_memory()
     with _ending_with_parent(_alive(flag)):
         return _run(config, do, name, flag)
+
+
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Let SIGINT and SIGTERM wait, where the platform can; none is lost."""
+    if not hasattr(signal, "pthread_sigmask"):
+        with _handling(signal.SIG_IGN):
+            yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _alive(flag: Path) -> Path:
