@@ -92,9 +92,9 @@ def _parallel(
 
     pool = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
     with FileLock(_alive(flag)):
-        # workers inherit that signals are held back and leave them to this process, which asks them
-        # to stop through the file; here they come as soon as the workers are on their way
-        with _held_back():
+        # workers inherit that signals are ignored and leave them to this process, which asks them
+        # to stop through the file; here signals wait until its own answer to them is back
+        with _held_back(), _handling(signal.SIG_IGN):
             ended = pool(delayed(_work)(one, do, name, flag) for one in configs)
         yield from ended
 
@@ -109,8 +109,7 @@ def _work(config: T, do: Do[T], name: Callable[[T], str], flag: Path) -> Ended[T
 def _held_back() -> Iterator[None]:
     """Let SIGINT and SIGTERM wait, where the platform can; none is lost."""
     if not hasattr(signal, "pthread_sigmask"):
-        with _handling(signal.SIG_IGN):
-            yield
+        yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
