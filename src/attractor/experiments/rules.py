@@ -80,7 +80,9 @@ def train_rule(
         told = card(config, *_history(folder))
         save_rule(made[0].rule, kept, about={"diverged": error.reason, **told})
         who = f"{config.label}, seed {config.seed}"
-        raise RunError(f"{who}: {error.reason}. The weights are in {kept}.") from error
+        raise RunError(
+            f"{who}: {error.reason}. {error.advice} The weights are in {kept}."
+        ) from error
     shutil.rmtree(folder)
     return load_rule(out)
 
