@@ -1,7 +1,6 @@
 """What every cell of the table promises."""
 
 import copy
-import io
 import json
 import pickle
 from pathlib import Path
@@ -15,7 +14,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_sequence, unpack_sequence
 from torch.utils._pytree import tree_leaves, tree_map
 
 import attractor
-from attractor.cells import CELLS, LAYERS, Recurrent, compile_steps, unroll
+from attractor.cells import CELLS, LAYERS, Recurrent, unroll
 from contracts.cells import (
     FORMS,
     HIDDEN_SIZE,
@@ -239,55 +238,6 @@ def test_vmap_over_networks_and_grad(name: str) -> None:
 
 
 @cells
-@tracing
-def test_compile_whole_graph(name: str) -> None:
-    layer = make_layer(name).eval()
-    torch.compiler.reset()
-    compiled = torch.compile(layer, fullgraph=True, backend="eager", dynamic=True)
-    with torch.no_grad():
-        for length in (4, 9):
-            x = inputs(length, 2)
-            close(compiled(x), layer(x))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("in_chunks", [False, True])
-@pytest.mark.parametrize("input_size", [INPUT_SIZE, HIDDEN_SIZE])
-@tracing
-def test_compiled_to_machine_code_has_the_same_gradients(in_chunks: bool, input_size: int) -> None:
-    """Square weights too: there inductor has once given wrong gradients without a word."""
-    layer = Recurrent("lstm", input_size, HIDDEN_SIZE, generator=seeded())
-    other: Any = copy.deepcopy(layer)
-    torch.compiler.reset()
-    if in_chunks:
-        compile_steps(other, 3)
-    run: Any = other if in_chunks else torch.compile(other, fullgraph=True)
-    x = torch.randn(7, 2, input_size, generator=seeded())
-    layer(x)[0].square().sum().backward()
-    run(x)[0].square().sum().backward()
-    for mine, theirs in zip(layer.parameters(), other.parameters(), strict=True):
-        close(mine.grad, theirs.grad)
-
-
-@cells
-@tracing
-def test_export_with_dynamic_time(name: str) -> None:
-    # layers and directions are the layer's own work: exported for one cell, not for each
-    form = {"num_layers": 2, "bidirectional": True} if name == "lstm" else {}
-    layer = make_layer(name, **form).eval()
-    sizes = {0: torch.export.Dim("time", min=2, max=4096), 1: torch.export.Dim("batch", min=2)}
-    shapes = {"input": sizes}
-    exported = torch.export.export(layer, (inputs(4, 3),), dynamic_shapes=shapes)
-    saved = io.BytesIO()
-    torch.export.save(exported, saved)
-    saved.seek(0)
-    for module in (exported.module(), torch.export.load(saved).module()):
-        for length, batch in ((4, 3), (11, 5)):
-            x = inputs(length, batch)
-            close(tree_leaves(module(x)), tree_leaves(layer(x)))
-
-
-@cells
 def test_autocast(name: str) -> None:
     layer = make_layer(name).eval()
     x = inputs(6, 2)
@@ -454,13 +404,3 @@ def test_other_forms_hold_the_contract(
     test_vmap_over_networks_and_grad(name)
     test_gradients_reach_every_parameter_and_the_first_input(name)
     test_autocast_leaves_the_type_of_the_output(name, training=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "options"), FORMS)
-@tracing
-def test_other_forms_are_exported(
-    name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(OPTIONS, name, OPTIONS.get(name, {}) | options)
-    test_export_with_dynamic_time(name)

@@ -57,6 +57,7 @@ def fit(
             patience, keep_best and so on.
 
     Example:
+        >>> _ = torch.manual_seed(0)
         >>> x = torch.randn(200, 4)
         >>> model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
         >>> fitted = fit(model, (x, x.sum(1, keepdim=True)), valid=(x, x.sum(1, keepdim=True)))

@@ -1,6 +1,7 @@
 """The time loop: a cell over prepared input, for full batches and for ragged ones."""
 
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any, NamedTuple
 
 import torch
@@ -146,9 +147,21 @@ def _scan(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) 
         kept = [leaf.clone() for leaf in leaves] if return_states else []
         return leaves, [output.clone(), *kept]
 
+    if not torch.compiler.is_dynamo_compiling():
+        _forget_guards(scan)
     last, (output, *kept) = scan(step, [leaf.clone() for leaf in carry], timed)
     states = pytree.tree_unflatten(kept, spec) if return_states else ()
     return Unrolled(output, pytree.tree_unflatten(last, spec), states)
+
+
+def _forget_guards(function: Callable[..., Any]) -> None:
+    """Drop what torch compiled inside `function`: asking whether it fits would fix a dynamic size.
+
+    An export with a batch of 2 would else make the next one fail, whose batch is dynamic.
+    """
+    for constant in function.__code__.co_consts:
+        if isinstance(constant, CodeType):
+            torch._dynamo.reset_code(constant)
 
 
 def _in_dtype_of(start: Any, state: Any) -> Any:
