@@ -1,6 +1,7 @@
 """``attractor run``: do an experiment, or what is left of it."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from attractor.cli.text import warn
-from attractor.errors import unknown
+from attractor.errors import InputError, unknown
 
 DATA_HELP = "Data root; by default $ATTRACTOR_DATA, else the platform's cache folder."
+MOST_SEEDS = 10_000
 
 
 def run(
@@ -25,7 +27,8 @@ def run(
         list[str] | None, typer.Option(help="Only the model with this label; may be repeated.")
     ] = None,
     seed: Annotated[
-        list[int] | None, typer.Option(help="This seed, not the file's; may be repeated.", min=0)
+        list[str] | None,
+        typer.Option("--seed", "--seeds", help="Not the file's seeds, but 3, 0-9 or 0,2,5."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
     data: Annotated[Path | None, typer.Option(help=DATA_HELP, show_default=False)] = None,
@@ -51,7 +54,7 @@ def run(
 
     keep_memory()
     changes = [*(change or []), *([f"train.device={device}"] if device else [])]
-    configs = _configs(name, changes, only or [], sorted(set(seed or [])))
+    configs = _configs(name, changes, only or [], parse_seeds(",".join(seed or [])))
     if dry_run:
         for config in configs:
             typer.echo(str(run_folder(out, config)))
@@ -67,6 +70,26 @@ def run(
     if folders and not any(one.how == "stopped" for one in ended):
         _show(folders, report, as_json)
     raise typer.Exit(_exit_code([one.how for one in ended]))
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Seeds and ranges of seeds, with commas between them.
+
+    Example:
+        >>> parse_seeds("0-2,7")
+        [0, 1, 2, 7]
+    """
+    seeds: set[int] = set()
+    for part in filter(None, text.split(",")):
+        match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last or last - first >= MOST_SEEDS:
+            raise InputError(
+                f"expected seeds such as 3, 0-9 or 0,2,5, at most {MOST_SEEDS:,} of them, "
+                f"but got {part!r}. Try --seeds 0-9."
+            )
+        seeds.update(range(first, last + 1))
+    return sorted(seeds)
 
 
 def _configs(name: str, changes: list[str], only: list[str], seeds: list[int]) -> list[Any]:
