@@ -29,6 +29,7 @@ from attractor.cells.base import map_steps
 from attractor.errors import InputError
 from cells.against import noting
 from contracts import test_cells as contract
+from contracts import test_traced as traced
 from contracts.cells import OPTIONS, inputs, make_cell, seeded
 
 GATED = sorted(key for key, cell in CELLS.items() if issubclass(cell, GatedCell))
@@ -79,8 +80,8 @@ def test_composed_cells_compile(name: str) -> None:
 @pytest.mark.parametrize("name", ["all", "batch norm", "layer norm of ihc_lstm"])
 @pytest.mark.filterwarnings("ignore")
 def test_composed_cells_compile_and_export_in_layers(name: str) -> None:
-    contract.test_compile_whole_graph(COMPOSED[name])  # type: ignore[arg-type]
-    contract.test_export_with_dynamic_time(COMPOSED[name])  # type: ignore[arg-type]
+    traced.test_compile_whole_graph(COMPOSED[name])  # type: ignore[arg-type]
+    traced.test_export_with_dynamic_time(COMPOSED[name])  # type: ignore[arg-type]
 
 
 @composed

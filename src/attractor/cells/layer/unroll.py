@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._C._dynamo.eval_frame import reset_code
 from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell, autocasts, is_shared, map_state, map_steps
@@ -161,7 +162,7 @@ def _forget_guards(function: Callable[..., Any]) -> None:
     """
     for constant in function.__code__.co_consts:
         if isinstance(constant, CodeType):
-            torch._dynamo.reset_code(constant)
+            reset_code(constant)
 
 
 def _in_dtype_of(start: Any, state: Any) -> Any:
