@@ -49,6 +49,9 @@ class ArrayTask(StoredTask):
         keep: keep the test samples as they were read; else they are read piece by piece each time,
             which saves memory where `read` makes them much larger.
         valid: the validation samples, if there are some.
+        raw: let memories keep samples as they are stored, to be read and made noisy anew each time
+            that they are replayed; by default those that are stored as whole numbers, such as
+            images of bytes.
 
     Example:
         >>> data = Data(torch.randn(6, 4), torch.tensor([0, 1, 0, 1, 0, 1]))
@@ -66,6 +69,7 @@ class ArrayTask(StoredTask):
     noise: Callable[[Tensor, Generator], Tensor] | None = None
     keep: bool = True
     valid: Data | None = None
+    raw: bool | None = None
 
     def __post_init__(self) -> None:
         if min(self.classes, default=0) < 0:
@@ -128,11 +132,22 @@ class ArrayTask(StoredTask):
         """How many training samples there are."""
         return len(self.train.y)
 
+    @cached_property
+    def keeps_raw(self) -> bool:  # type: ignore[override]
+        if self.raw is not None:
+            return self.raw
+        return self.read is not unchanged and not self.train.x.is_floating_point()
+
     def samples(self, index: Tensor, generator: Generator | None = None) -> Batch:
-        x = self.read(self.train.x.index_select(0, index))
-        if self.noise is not None and generator is not None:
-            x = self.noise(x, generator)
-        return self._batch(x, self.train, index)
+        stored = self.train.x.index_select(0, index)
+        batch = self._batch(self.see(stored, generator), self.train, index)
+        if self.keeps_raw:
+            batch.raw = stored
+        return batch
+
+    def see(self, stored: Tensor, generator: Generator | None = None) -> Tensor:
+        x = self.read(stored)
+        return x if self.noise is None or generator is None else self.noise(x, generator)
 
     def held_out(self, split: Split, size: int) -> Iterator[Batch]:
         """The batches of a split, in the order of the data; the last may be smaller."""

@@ -27,6 +27,8 @@ class Batch:
         weight: the share of each sample in the loss; ``None`` means all the same, 1 in sum.
         continues: whether each sequence goes on where that of the batch before ended, so that a
             model that carries a state keeps it.
+        raw: the inputs as they are stored, before they are read and made noisy, where a memory is
+            to keep those instead.
 
     Shape:
         x ``(samples, ...)``, as sequences ``(samples, time, features)``; y ``(samples,)`` for one
@@ -47,6 +49,7 @@ class Batch:
     task: Tensor | None = None
     weight: Tensor | None = None
     continues: bool = False
+    raw: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -64,6 +67,7 @@ class Batch:
             None if self.task is None else change(self.task),
             None if self.weight is None else change(self.weight),
             self.continues,
+            None if self.raw is None else change(self.raw),
         )
 
     def to(self, device: torch.device | str) -> "Batch":
@@ -109,13 +113,15 @@ def joined(parts: Sequence[Batch]) -> Batch:
         return parts[0]
     columns = {one.name: [getattr(part, one.name) for part in parts] for one in fields(Batch)}
     x, y, _ = columns.pop("x"), columns.pop("y"), columns.pop("continues")
+    raw = columns.pop("raw")
     rest: dict[str, Any] = {
         name: torch.cat(some) if (some := [c for c in column if c is not None]) else None
         for name, column in columns.items()
     }
     pairs = isinstance(x[0], tuple)
     shown = tuple(map(stacked, zip(*x, strict=True))) if pairs else stacked(x)
-    return Batch(shown, stacked(y, IGNORE), **rest)
+    kept = None if any(one is None for one in raw) else stacked(raw)
+    return Batch(shown, stacked(y, IGNORE), raw=kept, **rest)
 
 
 def stacked(rows: Sequence[Tensor], fill: float = 0) -> Tensor:

@@ -26,6 +26,9 @@ class StoredTask(Task):
     block: int = BLOCK
     """Batches that are read at once."""
 
+    keeps_raw: bool = False
+    """Whether a batch has its samples as they are stored too, for memories to keep."""
+
     @abstractmethod
     def __len__(self) -> int:
         """How many training samples there are."""
@@ -33,6 +36,10 @@ class StoredTask(Task):
     @abstractmethod
     def samples(self, index: Tensor, generator: Generator | None = None) -> Batch:
         """Training samples by their numbers; the generator draws the noise, if there is any."""
+
+    def see(self, stored: Tensor, generator: Generator | None = None) -> Tensor:
+        """Stored samples as a model is shown them; the generator draws the noise."""
+        return stored
 
     @abstractmethod
     def first(self, split: Split, count: int) -> Batch:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attractor import InputError
 from attractor.continual.replay import Columns, Reservoir, Slots, Store, hard_storage, ring_buffer
+from attractor.continual.replay.store import distinct
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -245,3 +246,27 @@ def test_bad_memories_are_refused() -> None:
         memory.add((torch.ones(1, 4, 3),), 0)
     with pytest.raises(InputError, match="rows of 1 columns.*got 2"):
         memory.add(rows(1), 0)
+
+
+def test_few_of_many_are_drawn_without_replacement_and_equally_often() -> None:
+    g, counts = seeded(), torch.zeros(600)
+    for _ in range(3000):
+        drawn = distinct(10, 600, g)
+        assert len(drawn.unique()) == 10
+        counts += torch.bincount(drawn, minlength=600)
+    assert (counts - 50).abs().max() < 5 * (3000 / 60 * 59 / 60) ** 0.5
+    assert sorted(distinct(9, 4, g).tolist()) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("newest", [False, True])
+def test_other_room_keeps_the_same_samples_in_their_order(newest: bool) -> None:
+    memory = Slots(4, 2, newest=newest)
+    memory.add(rows(*range(6)), 0)
+    memory.add(rows(10, 11), 1)
+    less, more = memory.resized(3, 3), memory.resized(7, 2)
+    kept = [2, 3, 4, 5] if newest else [0, 1, 2, 3]
+    assert sorted(numbers(less.rows([0]))) == (kept[1:] if newest else kept[:3])
+    assert numbers(more.rows([0, 1])) == [*kept, 10, 11]
+    assert less.sizes([0, 1, 2]) == [3, 2, 0]
+    less.add(rows(7), 0)  # in a ring, the oldest goes
+    assert sorted(numbers(less.rows([0]))) == ([4, 5, 7] if newest else [0, 1, 2])

@@ -1,14 +1,15 @@
-"""The samples that a learner keeps of the tasks behind it."""
+"""The samples that a learner keeps of the tasks behind it: one memory for all strategies."""
 
 from typing import Any, Literal, get_args
 
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from attractor.checks import one_of, whole
 from attractor.continual.replay import Columns, Reservoir, Slots, hard_storage, ring_buffer
 from attractor.errors import InputError
 from attractor.tasks import Batch
+from attractor.tasks.streams import Stream
 
 MemoryKind = Literal["hard", "ring", "reservoir", "classes"]
 """The first samples of each task, the newest, a fair sample of all, or one of each class."""
@@ -28,6 +29,8 @@ class Episodes:
         size: samples, per task or in all.
         tasks: how many tasks there will be.
         generator: draws what is kept and what is replayed.
+        stream: where the samples come from; if it says so, they are kept as they are stored (bytes
+            stay bytes), and read and made noisy anew whenever they are replayed.
 
     Example:
         >>> episodes = Episodes("hard", 3, 2, generator=torch.Generator().manual_seed(0))
@@ -37,10 +40,19 @@ class Episodes:
         (3, 2)
     """
 
-    def __init__(self, kind: MemoryKind, size: int, tasks: int, *, generator: Generator) -> None:
+    def __init__(
+        self,
+        kind: MemoryKind,
+        size: int,
+        tasks: int,
+        *,
+        generator: Generator,
+        stream: Stream | None = None,
+    ) -> None:
         one_of("memory", kind, get_args(MemoryKind))
-        whole("size", size, 1)
+        self.kind, self.size = kind, whole("size", size, 1)
         self.generator = generator
+        self._stream = stream if stream is not None and stream.keeps_raw else None
         self.memory: Slots | Reservoir
         if kind == "hard":
             self.memory = hard_storage(size, tasks)
@@ -54,13 +66,22 @@ class Episodes:
                 )
             self.memory = Reservoir(size, balanced=kind == "classes", generator=generator)
 
-    def add(self, batch: Batch) -> None:
-        """Remember samples, each as one of its own task, as far as the memory does."""
+    def extend(self, stream: Stream) -> None:
+        """Make room for the tasks that a stream has more; a ring shares its places anew."""
+        self._stream = stream if stream.keeps_raw else None
+        if isinstance(self.memory, Slots):
+            tasks = len(stream)
+            per_task = self.size if self.kind == "hard" else ring_buffer(self.size, tasks).per_group
+            self.memory = self.memory.resized(per_task, tasks)
+
+    def add(self, batch: Batch, *extra: Tensor) -> None:
+        """Remember samples, each as one of its own task, and what else is known of each."""
+        columns = (*rows(batch, raw=self._stream is not None), *extra)
         if isinstance(self.memory, Slots):
             first, last = (int(end) for end in torch.aminmax(batch.places))
-            self.memory.add(rows(batch), first if first == last else batch.places)
+            self.memory.add(columns, first if first == last else batch.places)
         else:
-            self.memory.add(rows(batch), batch.y if batch.y.ndim == 1 else batch.places)
+            self.memory.add(columns, batch.y if batch.y.ndim == 1 else batch.places)
 
     def before(self, task: int) -> list[int]:
         """The earlier tasks of which something is kept."""
@@ -70,7 +91,8 @@ class Episodes:
     def draw(self, count: int, tasks: list[int], generator: Generator | None = None) -> Batch:
         """Samples of each task, task by task."""
         assert isinstance(self.memory, Slots)
-        return samples(self.memory.draw(count, tasks, generator=generator or self.generator))
+        generator = generator or self.generator
+        return self._seen(self.memory.draw(count, tasks, generator=generator), generator)
 
     def drawn(self, count: int, tasks: list[int]) -> list[int]:
         """How many samples `draw` gives of each task."""
@@ -80,9 +102,24 @@ class Episodes:
     def draw_any(self, count: int, tasks: list[int], generator: Generator | None = None) -> Batch:
         """Samples of all these tasks together; of a reservoir, of all that it holds."""
         generator = generator or self.generator
+        return self._seen(self._any(count, tasks, generator), generator)
+
+    def draw_with(self, count: int, generator: Generator, *, extra: int) -> tuple[Batch, Columns]:
+        """Samples of all that is held, and what else was kept of each."""
+        columns = self._any(count, list(range(len(getattr(self.memory, "seen", ())))), generator)
+        return self._seen(columns[:-extra], generator), columns[-extra:]
+
+    def _any(self, count: int, tasks: list[int], generator: Generator) -> Columns:
         if isinstance(self.memory, Slots):
-            return samples(self.memory.draw_any(count, tasks, generator=generator))
-        return samples(self.memory.draw(count, generator=generator))
+            return self.memory.draw_any(count, tasks, generator=generator)
+        return self.memory.draw(count, generator=generator)
+
+    def _seen(self, columns: Columns, generator: Generator) -> Batch:
+        """Samples as a learner reads them, made noisy anew if they are kept as they are stored."""
+        batch = samples(columns)
+        if self._stream is not None and len(batch):
+            batch.x = self._stream.seen(batch.x, batch.places, generator)
+        return batch
 
     def holds(self, tasks: list[int]) -> bool:
         """Whether there is anything to draw."""
@@ -91,12 +128,23 @@ class Episodes:
     def all_of(self, tasks: list[int]) -> Batch:
         """Everything that is kept of some tasks, task by task."""
         assert isinstance(self.memory, Slots)
-        return samples(self.memory.rows(tasks))
+        return self._seen(self.memory.rows(tasks), self.generator)
+
+    def everything(self) -> Batch:
+        """All that is kept."""
+        if isinstance(self.memory, Slots):
+            return self.all_of(list(range(self.memory.groups)))
+        return self._seen(self.memory.rows(), self.generator)
 
     def sizes(self, tasks: list[int]) -> list[int]:
         """How many samples are kept of each task."""
         assert isinstance(self.memory, Slots)
         return self.memory.sizes(tasks)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that is taken."""
+        return self.memory.nbytes
 
     def state_dict(self) -> dict[str, Any]:
         """The samples, and the state of the generator."""
@@ -108,9 +156,9 @@ class Episodes:
         self.generator.set_state(state["generator"])
 
 
-def rows(batch: Batch) -> Columns:
-    """Samples as a memory holds them."""
-    columns = (batch.x, batch.y, batch.places)
+def rows(batch: Batch, *, raw: bool = False) -> Columns:
+    """Samples as a memory holds them, if asked as they are stored."""
+    columns = (batch.raw if raw else batch.x, batch.y, batch.places)
     return columns if batch.lengths is None else (*columns, batch.lengths)
 
 

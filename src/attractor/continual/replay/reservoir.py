@@ -6,7 +6,7 @@ from operator import itemgetter
 import torch
 from torch import Generator, Tensor
 
-from attractor.continual.replay.store import Columns, Store
+from attractor.continual.replay.store import Columns, Store, distinct
 from attractor.errors import InputError
 
 Kept = tuple[float, int]
@@ -92,7 +92,7 @@ class Reservoir:
 
     def draw(self, count: int, *, generator: Generator) -> Columns:
         """Samples without replacement; all, if there are not enough."""
-        return self.store.read(torch.randperm(len(self), generator=generator)[:count])
+        return self.store.read(distinct(count, len(self), generator))
 
     @property
     def nbytes(self) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Generator, Tensor
 
-from attractor.continual.replay.store import Columns, Store
+from attractor.continual.replay.store import Columns, Store, distinct
 from attractor.errors import InputError
 
 
@@ -121,8 +121,8 @@ class Slots:
         """Samples of all groups together, each equally likely, without replacement."""
         places = self._places(groups, self.sizes(groups))
         if isinstance(places, slice):
-            return self.store.read(torch.randperm(places.stop, generator=generator)[:count])
-        return self.store.read(places[torch.randperm(len(places), generator=generator)[:count]])
+            return self.store.read(distinct(count, places.stop, generator))
+        return self.store.read(places[distinct(count, len(places), generator)])
 
     def drawn(self, count: int, groups: Sequence[int]) -> list[int]:
         """How many samples of each group `draw` gives."""
@@ -137,6 +137,25 @@ class Slots:
             for group, size in zip(groups, sizes, strict=True)
         ]
         return torch.cat([torch.empty(0, dtype=torch.long), *parts])
+
+    def resized(self, per_group: int, groups: int) -> "Slots":
+        """The same samples with other room, as far as it goes.
+
+        Example:
+            >>> memory = Slots(4, groups=1, newest=True)
+            >>> memory.add((torch.arange(6),), 0)
+            >>> memory.resized(2, groups=3).rows([0])
+            (tensor([4, 5]),)
+        """
+        made = Slots(per_group, groups, newest=self.newest)
+        for group, size in enumerate(self.sizes(range(min(groups, self.groups)))):
+            if size:
+                rows = self.rows([group])
+                if self.newest:  # the oldest of a full ring is where the next one goes
+                    first = self.seen[group] % self.per_group if size == self.per_group else 0
+                    rows = tuple(column.roll(-first, 0) for column in rows)
+                made.add(rows, group)
+        return made
 
     @property
     def nbytes(self) -> int:

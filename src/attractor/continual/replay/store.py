@@ -4,12 +4,16 @@ from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 
 from attractor.errors import InputError
 
 Columns = tuple[Tensor, ...]
 """Samples as columns: inputs, answers, lengths and so on, all with the samples first."""
+
+
+SPARSE = 50
+"""How many times as many there must be as are drawn, for all to be shuffled no more."""
 
 
 class Store:
@@ -94,6 +98,24 @@ class Store:
                     f"{len(column)}. Resume with the memory that was saved."
                 )
         self.columns = tuple(column.clone() for column in columns)
+
+
+def distinct(count: int, size: int, generator: Generator) -> Tensor:
+    """Numbers below `size`, all different and equally likely; all of them, if there are not enough.
+
+    Few of many are drawn one by one, so that a large memory costs no more than a small one.
+
+    Example:
+        >>> len(set(distinct(5, 10000, torch.Generator().manual_seed(0)).tolist()))
+        5
+    """
+    if size <= SPARSE * count:
+        return torch.randperm(size, generator=generator)[:count]
+    found: dict[int, None] = {}
+    while len(found) < count:
+        drawn = torch.randint(size, (count - len(found),), generator=generator)
+        found.update(dict.fromkeys(drawn.tolist()))
+    return torch.tensor(list(found))
 
 
 def _padded(x: Tensor, length: int) -> Tensor:

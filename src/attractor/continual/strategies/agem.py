@@ -52,6 +52,20 @@ class AGEM(Strategy):
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self._parameters = list(model.parameters())
         self.generator = generator
+        self._arrange(stream)
+        self.memory = Slots(self.per_class, self._ends[-1], newest=True)
+        self._pending: list[Batch] = []
+        self._finish(0)
+        return model
+
+    def extend(self, stream: Stream) -> None:
+        self._remember()
+        self._arrange(stream)
+        self.memory = self.memory.resized(self.per_class, self._ends[-1])
+
+    def _arrange(self, stream: Stream) -> None:
+        """A group of memories for each class of each task."""
+        self._stream = stream
         each_class = stream[0].train.y.ndim == 1
         counts = [len(task.classes) if each_class else 1 for task in stream]
         self._ends = [0, *accumulate(counts)]
@@ -59,10 +73,6 @@ class AGEM(Strategy):
         if each_class:
             for task, first, end in zip(stream, self._ends, self._ends[1:], strict=False):
                 self._groups[task.place, list(task.classes)] = torch.arange(first, end)
-        self.memory = Slots(self.per_class, self._ends[-1], newest=True)
-        self._pending: list[Batch] = []
-        self._finish(0)
-        return model
 
     def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         self._base = base
@@ -86,7 +96,8 @@ class AGEM(Strategy):
         if self._pending:
             batch = joined(self._pending)
             answer = batch.y if batch.y.ndim == 1 else torch.zeros_like(batch.places)
-            self.memory.add(rows(batch), self._groups[batch.places.cpu(), answer.cpu()])
+            kept = rows(batch, raw=self._stream.keeps_raw)
+            self.memory.add(kept, self._groups[batch.places.cpu(), answer.cpu()])
             self._pending = []
 
     def end_task(self, model: nn.Module, task: StoredTask) -> None:
@@ -104,7 +115,10 @@ class AGEM(Strategy):
         """Memories of the finished tasks, all equally likely."""
         chosen = torch.randperm(len(self._places), generator=self.generator)
         places = self._places[chosen[: self.reference_batch]]
-        return samples(self.memory.store.read(places))
+        batch = samples(self.memory.store.read(places))
+        if self._stream.keeps_raw:
+            batch.x = self._stream.seen(batch.x, batch.places, self.generator)
+        return batch
 
     def state_dict(self) -> dict[str, Any]:
         self._remember()

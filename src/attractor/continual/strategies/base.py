@@ -77,6 +77,9 @@ class Strategy:
         """Before the first task: make memories, and wrap the model if need be."""
         return model
 
+    def extend(self, stream: Stream) -> None:
+        """The stream has one task more than it had: make room for it."""
+
     def start_task(
         self, model: nn.Module, task: StoredTask, optimiser: Optimizer, updates: int
     ) -> nn.Module | None:

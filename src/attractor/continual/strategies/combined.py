@@ -58,6 +58,10 @@ class Combined(Strategy):
             model = one.start(model, stream, generator=generator)
         return model
 
+    def extend(self, stream: Stream) -> None:
+        for one in self.strategies:
+            one.extend(stream)
+
     def start_task(
         self, model: nn.Module, task: StoredTask, optimiser: Optimizer, updates: int
     ) -> nn.Module | None:

@@ -67,7 +67,9 @@ class ER(Strategy):
         self.each = each and memory in get_args(OfTasks)
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
-        self.episodes = Episodes(self.memory, self.size, len(stream), generator=generator)
+        self.episodes = Episodes(
+            self.memory, self.size, len(stream), generator=generator, stream=stream
+        )
         self._ahead: Ahead[Batch | None] = Ahead(generator)
         self._mean = Balanced()
         return model
@@ -83,6 +85,10 @@ class ER(Strategy):
         if self.each:
             sizes = self.episodes.drawn(self.replay, self.episodes.before(task))
         return self._mean(model, batch, old, sizes, base)
+
+    def extend(self, stream: Stream) -> None:
+        self.episodes.extend(stream)
+        self._ahead.forget()
 
     def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         task = latest(batch)

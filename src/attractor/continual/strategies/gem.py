@@ -63,9 +63,14 @@ class GEM(Strategy):
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         one_of("memory", self.memory, get_args(OfTasks))
-        self.episodes = Episodes(self.memory, self.size, len(stream), generator=generator)
+        self.episodes = Episodes(
+            self.memory, self.size, len(stream), generator=generator, stream=stream
+        )
         self.gradients = GroupGradients(model)
         return model
+
+    def extend(self, stream: Stream) -> None:
+        self.episodes.extend(stream)
 
     def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         self._task, self._base = latest(batch), base

@@ -85,7 +85,9 @@ class MetaSGDCL(Strategy):
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         one_of("memory", self.memory, get_args(OfTasks))
-        self.episodes = Episodes(self.memory, self.size, len(stream), generator=generator)
+        self.episodes = Episodes(
+            self.memory, self.size, len(stream), generator=generator, stream=stream
+        )
         self.gradients = GroupGradients(model)
         theta = self.gradients.flat.values()
         self.tasks, self.frozen = len(stream), theta.new_zeros(0, len(theta))
@@ -111,6 +113,10 @@ class MetaSGDCL(Strategy):
 
     def _rate(self) -> Tensor:
         return self.b.detach().clamp(0, self.kappa)  # (6.7)
+
+    def extend(self, stream: Stream) -> None:
+        self.episodes.extend(stream)
+        self.tasks = len(stream)
 
     def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         self._batch, self._base = batch, base

@@ -34,7 +34,8 @@ class ContinualRun(RunConfig):
     kind: Literal["continual"] = "continual"
     stream: Spec
     """A name and options; ``identity`` tells the task of each sample, in the test too; ``noise`` is
-    the share of the pixels that are shuffled in training data."""
+    the share of the pixels that are shuffled in training data, or a table with that ``fraction``
+    and the options of `inject_noise`."""
     features: Features | None = None
     """Show a network's features instead of the data; it learns the stream's first classes."""
     model: Spec
@@ -116,6 +117,11 @@ def build_stream(config: ContinualRun, context: Context, device: torch.device) -
         )
         stream = kept_features(config.features, options, source, context, device=device)
     stream = replace(stream, identity=identity)
+    if isinstance(noise, dict):
+        found: Stream = make(
+            "noise", {"noise": inject_noise}, {"name": "noise", **noise}, stream=stream
+        )
+        return found
     return inject_noise(stream, noise) if noise else stream
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, overload
 
 import torch
+from torch import Generator, Tensor
 
 from attractor.errors import InputError
 from attractor.tasks.arrays import ArrayTask
@@ -100,6 +101,25 @@ class Stream(Sequence[StoredTask]):
     def outputs(self) -> int:
         """How many answers a single head needs."""
         return 1 + max(label for one in self for label in one.classes)
+
+    @property
+    def keeps_raw(self) -> bool:
+        """Whether memories keep samples as they are stored: if all tasks say so."""
+        return all(one.keeps_raw for one in self)
+
+    def seen(self, stored: Tensor, places: Tensor, generator: Generator | None = None) -> Tensor:
+        """Stored samples as the tasks at these places show them, made noisy anew.
+
+        Shape:
+            stored ``(samples, ...)``, places ``(samples,)``.
+        """
+        among = torch.unique(places).tolist()
+        views = {(getattr(self[t], "read", t), getattr(self[t], "noise", None)) for t in among}
+        if len(views) == 1:
+            return self[among[0]].see(stored, generator)
+        order = torch.cat([(places == t).nonzero().squeeze(1) for t in among])
+        parts = [self[t].see(stored[places == t], generator) for t in among]
+        return torch.cat(parts)[order.argsort()]
 
     def arrays(self) -> list[ArrayTask]:
         """The tasks, once all are known to have their data in arrays, which can be changed."""

@@ -149,29 +149,41 @@ def _seen(
 
 @dataclass(frozen=True)
 class ShuffledPixels:
-    """Shuffle a random part of each sample's values among themselves, a new part each time."""
+    """Shuffle a random part of each sample's values among themselves, a new part each time.
+
+    So many samples in a row as `together` says have one part and one shuffle.
+    """
 
     fraction: float
+    together: int = 1
 
     def __call__(self, x: Tensor, generator: Generator) -> Tensor:
         flat = x.flatten(1)
         rows, features = flat.shape
         part = round(self.fraction * features)
-        keys = torch.rand(rows, features, generator=generator)
+        groups = -(-rows // self.together)
+        keys = torch.rand(groups, features, generator=generator)
         places = keys.argsort(1)[:, :part].to(x.device)
-        again = torch.rand(rows, part, generator=generator).argsort(1).to(x.device)
+        again = torch.rand(groups, part, generator=generator).argsort(1).to(x.device)
+        if self.together > 1:
+            group = torch.arange(rows, device=x.device) // self.together
+            places, again = places[group], again[group]
         noisy = flat.scatter(1, places, flat.gather(1, places.gather(1, again)))
         return noisy.view_as(x)
 
 
-def inject_noise(stream: Stream, fraction: float) -> Stream:
+def inject_noise(
+    stream: Stream, fraction: float, *, together: int = 1, anew: bool = False
+) -> Stream:
     """The stream with a part of each training sample's values shuffled; test samples stay clean.
-
-    What a learner keeps in memory is as noisy as what it saw.
 
     Args:
         stream: the clean stream.
         fraction: how much of each sample is shuffled; the thesis has 0.1 to 0.5.
+        together: samples in a row that are shuffled in the same way; the authors' scripts shuffle
+            those of a batch alike.
+        anew: let memories keep the clean samples, and shuffle them anew whenever they are replayed,
+            as the authors' scripts do; else they are as noisy as when they were first seen.
 
     Example:
         >>> data = Data(torch.arange(10.0)[None], torch.tensor([0]))
@@ -181,7 +193,7 @@ def inject_noise(stream: Stream, fraction: float) -> Stream:
         (2, True)
 
     Departs from the paper: the thesis does not say whether the part is the same for all samples;
-    here it is not, since otherwise a task would be another permutation.
+    by default it is not. Their scripts are ``together=10, anew=True``, with batches of 10.
 
     References:
         Kuo (2021), thesis, section 6.1.5, figure 6.7.
@@ -194,7 +206,8 @@ def inject_noise(stream: Stream, fraction: float) -> Stream:
             f"expected a stream without noise, but {stream.name!r} has some, which would be lost. "
             "Inject noise once, into the clean stream."
         )
-    noise = ShuffledPixels(fraction)
-    noisy = [replace(one, noise=noise) for one in tasks]
+    noise = ShuffledPixels(fraction, whole("together", together, 1))
+    raw = True if flag("anew", anew) else None
+    noisy = [replace(one, noise=noise, raw=raw) for one in tasks]
     percent = f"{100 * fraction:.10g}%"
     return replace(stream, name=f"{stream.name}, {percent} noise", tasks=noisy)
