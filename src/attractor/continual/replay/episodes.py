@@ -158,7 +158,8 @@ class Episodes:
 
 def rows(batch: Batch, *, raw: bool = False) -> Columns:
     """Samples as a memory holds them, if asked as they are stored."""
-    columns = (batch.raw if raw else batch.x, batch.y, batch.places)
+    x: Tensor = batch.raw if raw else batch.x  # type: ignore[assignment]
+    columns = (x, batch.y, batch.places)
     return columns if batch.lengths is None else (*columns, batch.lengths)
 
 

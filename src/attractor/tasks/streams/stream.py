@@ -113,7 +113,7 @@ class Stream(Sequence[StoredTask]):
         Shape:
             stored ``(samples, ...)``, places ``(samples,)``.
         """
-        among = torch.unique(places).tolist()
+        among: list[int] = torch.unique(places).tolist()
         views = {(getattr(self[t], "read", t), getattr(self[t], "noise", None)) for t in among}
         if len(views) == 1:
             return self[among[0]].see(stored, generator)
