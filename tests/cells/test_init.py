@@ -13,7 +13,7 @@ from attractor.cells import (
     RNNCell,
 )
 from attractor.cells.init import weights_
-from attractor.cells.layer.recurrent import cell_options
+from attractor.cells.layer.options import cell_options
 from attractor.errors import InputError
 from contracts.cells import seeded
 

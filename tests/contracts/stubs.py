@@ -46,7 +46,7 @@ def stub() -> str:
 
 def _layer(key: str) -> Iterator[str]:
     cell = CELLS[key]
-    written = _written(recurrent.Recurrent) | _written(cell)
+    written = _written(cell) | _written(recurrent.Recurrent)
     yield ""
     yield f"class {cell.__name__.removesuffix('Cell')}(Recurrent):"
     yield f'    """{(cell.__doc__ or "").splitlines()[0]}'

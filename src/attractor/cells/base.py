@@ -69,6 +69,9 @@ class Cell(nn.Module, ABC, Generic[P, S]):
     state_name: str = "h"
     """What the paper calls a state of one tensor."""
 
+    fixed_state: tuple[str, ...] = ()
+    """Parts of the state that count or record, and so start alike even where a start is learned."""
+
     recurrent_weights: tuple[str, ...] = ()
     """Names of the matrices that act on the state, which `weight_drop` drops."""
 
@@ -93,6 +96,11 @@ class Cell(nn.Module, ABC, Generic[P, S]):
     @abstractmethod
     def initial_state(self, batch_size: int) -> S:
         """The state before the first step, on the parameters' device and in their dtype."""
+
+    def state_names(self) -> list[str]:
+        """What the tensors of the state are called."""
+        state: Any = self.initial_state(1)
+        return [self.state_name] if isinstance(state, Tensor) else list(state._fields)
 
     def resume(self, state: S) -> S:
         """The state that a caller gives to start from; raises if the cell cannot start there."""

@@ -77,6 +77,7 @@ class DecayNetCell(GatedCell[DecayNetInput, DecayNetState]):
     """
 
     reference = "kuo2018decaynet"
+    fixed_state = ("fall",)
 
     def __init__(
         self,

@@ -118,6 +118,7 @@ class DNTMCell(Cell[DNTMInput, DNTMState]):
     """
 
     reference = "gulcehre2016dynamic"
+    fixed_state = ("read_average", "write_average", "log_prob")
 
     def __init__(
         self,

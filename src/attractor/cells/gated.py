@@ -128,6 +128,7 @@ class WrappedCell(Cell[Any, Any]):
         super().__init__(cell.input_size, cell.hidden_size)
         self.cell = cell
         self.state_name = cell.state_name
+        self.fixed_state = cell.fixed_state
 
     @property
     def output_size(self) -> int:
@@ -135,6 +136,9 @@ class WrappedCell(Cell[Any, Any]):
 
     def initial_state(self, batch_size: int) -> Any:
         return self.cell.initial_state(batch_size)
+
+    def state_names(self) -> list[str]:
+        return self.cell.state_names()
 
     def resume(self, state: Any) -> Any:
         return self.cell.resume(state)

@@ -107,6 +107,7 @@ class NTMCell(Cell[NTMInput, NTMState]):
     """
 
     reference = "graves2014neural"
+    fixed_state = ("read", "write")
 
     def __init__(
         self,

@@ -134,6 +134,7 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
     """
 
     reference = "gulcehre2017memory"
+    fixed_state = ("usage", "read", "r", "filled", "log_prob")
     address: Tensor
 
     def __init__(

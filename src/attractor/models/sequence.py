@@ -1,14 +1,15 @@
 """Networks that read a sequence with any cell and answer once, or at each step."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
-from attractor.cells import Cell, Recurrent
+from attractor.cells import Recurrent
 from attractor.cells.init import uniform_
+from attractor.cells.layer.options import LayerCell
 from attractor.errors import InputError
 
 
@@ -19,9 +20,9 @@ class SequenceClassifier(nn.Module):
     one that reads forwards, at the start for the one that reads backwards.
 
     Args:
-        cell: a key of ``CELLS`` or a `Cell` class.
+        cell: a key of ``CELLS`` or a `Cell` class, or a list with that of each layer.
         input_size: features of the input.
-        hidden_size: units of the cell.
+        hidden_size: units of the cell, or a list with those of each layer.
         output_size: classes.
         generator: draws the initial weights; ``None`` means torch's default generator.
         options: go to `Recurrent`, but for ``batch_first``: samples come first.
@@ -37,9 +38,9 @@ class SequenceClassifier(nn.Module):
 
     def __init__(
         self,
-        cell: str | Callable[..., Cell[Any, Any]],
+        cell: LayerCell | Sequence[LayerCell],
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         output_size: int,
         *,
         generator: Generator | None = None,
@@ -64,9 +65,9 @@ class SequenceTagger(nn.Module):
     r"""Answer at each step of a sequence: :math:`y_t = V h_t + c`.
 
     Args:
-        cell: a key of ``CELLS`` or a `Cell` class.
+        cell: a key of ``CELLS`` or a `Cell` class, or a list with that of each layer.
         input_size: features of the input.
-        hidden_size: units of the cell.
+        hidden_size: units of the cell, or a list with those of each layer.
         output_size: classes.
         generator: draws the initial weights; ``None`` means torch's default generator.
         options: go to `Recurrent`, but for ``batch_first``: samples come first.
@@ -83,9 +84,9 @@ class SequenceTagger(nn.Module):
 
     def __init__(
         self,
-        cell: str | Callable[..., Cell[Any, Any]],
+        cell: LayerCell | Sequence[LayerCell],
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         output_size: int,
         *,
         generator: Generator | None = None,
@@ -102,7 +103,7 @@ class SequenceTagger(nn.Module):
         return self.readout(output)
 
 
-def reader(cell: Any, input_size: int, hidden_size: int, **options: Any) -> Recurrent:
+def reader(cell: Any, input_size: int, hidden_size: Any, **options: Any) -> Recurrent:
     """A recurrent layer that reads samples first, as all models do."""
     if "batch_first" in options:
         raise InputError(

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 from torch import Generator, nn
 
 from attractor.cells import compose as composed
+from attractor.cells.layer.options import LayerCell
 from attractor.checks import positive
 from attractor.errors import InputError, unknown
 from attractor.models.convnet import ConvNet
@@ -70,7 +71,7 @@ def recurrent(
     shape: Sequence[int],
     outputs: int,
     *,
-    cell: str,
+    cell: LayerCell | Sequence[LayerCell],
     hidden_size: int | None = None,
     hidden: Sequence[int] = (),
     num_layers: int = 1,
@@ -79,15 +80,16 @@ def recurrent(
     generator: Generator | None = None,
     **options: Any,
 ) -> nn.Module:
-    """A recurrent network of one width that answers once, or at each step.
+    """A recurrent network that answers once, or at each step.
 
     Args:
         shape: features of a step.
         outputs: numbers in an answer.
-        cell: a key of ``CELLS``, or ``module:Class``.
+        cell: a key of ``CELLS``, or ``module:Class``; or a list with that of each layer, where a
+            table has a ``cell`` and its options.
         hidden_size: units of the cell.
-        hidden: the same as the width of each layer, as other networks have it.
-        num_layers: how many layers.
+        hidden: the width of each layer, as other networks have it.
+        num_layers: how many layers, where no list says so.
         compose: normalisers and regularisers: the arguments of `attractor.cells.compose`.
         each_step: answer at each step.
         generator: draws the initial weights.
@@ -99,11 +101,10 @@ def recurrent(
         >>> model(torch.zeros(5, 28, 28)).shape
         torch.Size([5, 10])
     """
-    widths = {*hidden} if hidden_size is None else {hidden_size}
-    if len(widths) != 1:
+    if (hidden_size is None) == (not hidden):
         raise InputError(
-            f"expected one width for the recurrent network of {cell!r}, but got hidden_size="
-            f"{hidden_size} and hidden={list(hidden)}. Try hidden_size=100."
+            f"expected hidden_size or hidden for the recurrent network of {cell!r}, but got "
+            f"hidden_size={hidden_size} and hidden={list(hidden)}. Try hidden_size=100."
         )
     for name in ("batch_first", "device", "dtype"):
         if name in options:
@@ -111,22 +112,16 @@ def recurrent(
                 f"expected options of the cell {cell}, but got {name!r}, which is not for a "
                 "configuration to choose. Leave it out; the device is train.device."
             )
-    made: Any = cell
-    if compose:
-        known = [name for name in inspect.signature(composed).parameters if name != "cell"]
-        for name in compose:
-            if name not in known:
-                raise unknown("key of model.compose", name, known)
-        made = composed(cell, **compose)
     kind = SequenceTagger if each_step else SequenceClassifier
-    layers = max(num_layers, len(hidden)) if hidden_size is None else num_layers
+    widths = [hidden_size] if hidden_size is not None else list(hidden)
+    alike = len({*widths}) == 1
     try:
         return kind(
-            made,
+            _composed(cell, compose) if compose else cell,
             shape[0],
-            widths.pop(),
+            widths[0] if alike else widths,
             outputs,
-            num_layers=layers,
+            num_layers=max(num_layers, len(widths)),
             generator=generator,
             **options,
         )
@@ -135,6 +130,19 @@ def recurrent(
             f"expected values that the cell {cell} can use, but got {options}: {error}. "
             f"Try `attractor list cells {cell}` for its options."
         ) from error
+
+
+def _composed(cell: Any, compose: Mapping[str, Any]) -> Any:
+    """A cell, or the cell of each layer, with normalisers and regularisers on it."""
+    known = [name for name in inspect.signature(composed).parameters if name != "cell"]
+    for name in compose:
+        if name not in known:
+            raise unknown("key of model.compose", name, known)
+    if isinstance(cell, list | tuple):
+        return [_composed(one, compose) for one in cell]
+    if isinstance(cell, Mapping):
+        return {**cell, "cell": composed(cell["cell"], **compose)}
+    return composed(cell, **compose)
 
 
 def _signed(

@@ -1,5 +1,7 @@
 """Copy weights between attractor's layers and those of torch.nn."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -86,15 +88,23 @@ def _check_alike(layer: Recurrent, other: TorchLayer) -> None:
             f"expected layers of the same kind (RNN, LSTM or GRU), but got {type(cell).__name__} "
             f"and torch's {type(other).__name__}."
         )
-    check_form(cell)
-    extras = isinstance(cell, RNNCell) and cell.norm is not None
-    extras |= isinstance(cell, LSTMCell) and cell.peephole is not None
-    names = ("input_size", "hidden_size", "num_layers", "bidirectional")
-    ours = [getattr(layer, name) for name in names] + [getattr(cell, "proj_size", 0)]
-    theirs = [getattr(other, name) for name in names] + [other.proj_size]
-    ours += [cell.bias is not None, getattr(cell, "nonlinearity", "tanh")]
-    theirs += [other.bias, getattr(other, "nonlinearity", "tanh")]
-    if extras or ours != theirs:
+    names = ("input_size", "num_layers", "bidirectional")
+    alike = all(getattr(layer, name) == getattr(other, name) for name in names)
+    form = (type(cell), other.hidden_size, other.proj_size, other.bias)
+    nonlinearity = getattr(other, "nonlinearity", "tanh")
+    cells: Any = layer.cells
+    for one in cells:
+        check_form(one)
+        alike &= not _extras(one) and nonlinearity == getattr(one, "nonlinearity", "tanh")
+        found = (one.hidden_size, getattr(one, "proj_size", 0), one.bias is not None)
+        alike &= form == (type(one), *found)
+    if layer.initial is not None or not alike:
         raise InputError(
             f"expected a torch layer of the same sizes and options, but got {layer} and {other}."
         )
+
+
+def _extras(cell: nn.Module) -> bool:
+    """Whether a cell has parts that torch's layers have not."""
+    normalised = isinstance(cell, RNNCell) and cell.norm is not None
+    return normalised or (isinstance(cell, LSTMCell) and cell.peephole is not None)

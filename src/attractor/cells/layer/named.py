@@ -7,7 +7,8 @@ The layers are made from the table of cells. What a type checker and an editor s
 from inspect import Parameter, Signature, signature
 from typing import Any
 
-from attractor.cells.layer.recurrent import Recurrent, cell_options
+from attractor.cells.layer.options import cell_options
+from attractor.cells.layer.recurrent import Recurrent
 from attractor.cells.table import CELLS
 
 COMMON = [p for p in signature(Recurrent).parameters.values() if p.name != "cell"]

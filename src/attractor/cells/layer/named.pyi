@@ -51,7 +51,7 @@ class DecayNet(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -64,6 +64,7 @@ class DecayNet(Recurrent):
         input_init: Initialiser = "unit",
         recurrent_init: Initialiser = "unit",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -76,7 +77,7 @@ class DNTM(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -94,6 +95,7 @@ class DNTM(Recurrent):
         lru: bool = True,
         nop: bool = True,
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -106,7 +108,7 @@ class EURNN(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -118,6 +120,7 @@ class EURNN(Recurrent):
         capacity: int | None = None,
         real: bool = False,
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -130,7 +133,7 @@ class FastGRNN(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -145,6 +148,7 @@ class FastGRNN(Recurrent):
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -157,7 +161,7 @@ class GORU(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -168,6 +172,7 @@ class GORU(Recurrent):
         *,
         capacity: int | None = None,
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -180,7 +185,7 @@ class GRU(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -194,6 +199,7 @@ class GRU(Recurrent):
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -206,7 +212,7 @@ class IHCGRU(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -221,6 +227,7 @@ class IHCGRU(Recurrent):
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -233,7 +240,7 @@ class IHCLSTM(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -248,6 +255,7 @@ class IHCLSTM(Recurrent):
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -260,7 +268,7 @@ class IRCFastGRNN(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -275,6 +283,7 @@ class IRCFastGRNN(Recurrent):
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -287,7 +296,7 @@ class IRCGRU(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -301,6 +310,7 @@ class IRCGRU(Recurrent):
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -313,7 +323,7 @@ class IRCLSTM(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -327,6 +337,7 @@ class IRCLSTM(Recurrent):
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -339,7 +350,7 @@ class IRCSRU(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -353,6 +364,7 @@ class IRCSRU(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -365,7 +377,7 @@ class IRCTLSTM(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -378,6 +390,7 @@ class IRCTLSTM(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -390,7 +403,7 @@ class JANET(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -405,6 +418,7 @@ class JANET(Recurrent):
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -417,7 +431,7 @@ class LSTM(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -433,6 +447,7 @@ class LSTM(Recurrent):
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -445,7 +460,7 @@ class NRU(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -461,6 +476,7 @@ class NRU(Recurrent):
         average_heads: bool = False,
         memory: Literal["additive", "multiplicative"] = "additive",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -473,7 +489,7 @@ class NTM(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -490,6 +506,7 @@ class NTM(Recurrent):
         controller: ControllerKind = "lstm",
         write_address: WriteAddress = "after",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -502,7 +519,7 @@ class RNN(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         nonlinearity: Literal["tanh", "relu"] = "tanh",
         bias: bool = True,
@@ -516,6 +533,7 @@ class RNN(Recurrent):
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -528,7 +546,7 @@ class SRU(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -543,6 +561,7 @@ class SRU(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser | None = None,
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -555,7 +574,7 @@ class StatRU(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -568,6 +587,7 @@ class StatRU(Recurrent):
         recurrent_size: int | None = None,
         alphas: Sequence[float] = (0.0, 0.5, 0.9, 0.99, 0.999),
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -580,7 +600,7 @@ class TARDIS(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -596,6 +616,7 @@ class TARDIS(Recurrent):
         estimator: Literal["gumbel", "reinforce"] = "gumbel",
         reset_gates: bool = True,
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...
 
@@ -608,7 +629,7 @@ class TLSTM(Recurrent):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -622,5 +643,6 @@ class TLSTM(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
     ) -> None: ...

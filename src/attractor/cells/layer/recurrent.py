@@ -1,26 +1,21 @@
 """A recurrent layer from any cell: the drop-in for ``nn.LSTM``."""
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
-from torch.utils import _pytree as pytree
 
-from attractor.cells.base import Cell, autocasts, check_input, map_state, positive
+from attractor.cells.base import Cell, check_input, map_state, positive
 from attractor.cells.kernels.fused import fused
 from attractor.cells.layer.checkpoint import from_torch, saved_by_torch
+from attractor.cells.layer.options import LayerCell, LayerSpec, layer_specs, name_of
 from attractor.cells.layer.segments import check_divisible, in_segments
+from attractor.cells.layer.states import LearnedState, gather, scatter
 from attractor.cells.layer.unroll import Unrolled, exporting, unroll_cell
-from attractor.cells.table import CELLS
-from attractor.errors import InputError, unknown
-from attractor.tables import lookup
-
-CellFactory = Callable[..., Cell[Any, Any]]
-"""A `Cell` class, or whatever else makes a cell from sizes and options."""
+from attractor.errors import InputError
 
 
 class Recurrent(nn.Module):
@@ -28,10 +23,11 @@ class Recurrent(nn.Module):
 
     Args:
         cell: a key of ``CELLS``, ``module:Class``, a `Cell` class, or what `layer_norm`, `zoneout`
-            and the like return.
+            and the like return; or a list with the cell of each layer, where
+            ``{"cell": "nru", "heads": 1}`` has options of its own.
         input_size: features of the input.
-        hidden_size: units of each cell.
-        num_layers: layers, each reading the outputs of the one below.
+        hidden_size: units of each cell, or a list with those of each layer.
+        num_layers: layers, each reading the outputs of the one below; a list says it by itself.
         bias: whether the cells have biases.
         batch_first: input and output are ``(batch, time, features)``.
         dropout: on the outputs of every layer but the last, in training.
@@ -41,13 +37,17 @@ class Recurrent(nn.Module):
         checkpoint_every: in training keep the state of every so many steps only, and compute what
             is between again on the way back; 0 keeps all. About the root of the number of steps
             needs least memory.
+        learn_initial_state: learn the state before the first step, which begins as the cell's own,
+            for whatever of it is no count. A state that is given is taken in its place.
         generator: draws the initial weights; ``None`` means torch's default generator.
-        cell_options: go to the cell.
+        cell_options: go to the cells of all layers.
 
     Shape:
         The input is ``(time, batch, input_size)``, or ``(time, input_size)`` for one sequence, or
         a ``PackedSequence``. The output has the same form with ``D * output_size`` features,
         where D is 2 if bidirectional. Each tensor of the state is ``(D * num_layers, batch, ...)``.
+        Where a list was given, the state is a tuple with the state of each layer, whose tensors are
+        ``(D, batch, ...)``.
 
     Returns:
         ``(output, state)``, where the state is what the cell says: ``h_n`` for a GRU,
@@ -60,13 +60,17 @@ class Recurrent(nn.Module):
         >>> output, (h_n, c_n) = layer(torch.zeros(4, 10, 3))
         >>> output.shape, h_n.shape
         (torch.Size([4, 10, 8]), torch.Size([2, 4, 8]))
+        >>> layer = Recurrent(["lstm", {"cell": "nru", "memory_size": 16}], 3, [8, 4])
+        >>> output, ((h_1, c_1), (h_2, m_2)) = layer(torch.zeros(10, 5, 3))
+        >>> output.shape, c_1.shape, m_2.shape
+        (torch.Size([10, 5, 4]), torch.Size([1, 5, 8]), torch.Size([1, 5, 16]))
     """
 
     def __init__(
         self,
-        cell: str | CellFactory,
+        cell: LayerCell | Sequence[LayerCell],
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
@@ -76,11 +80,11 @@ class Recurrent(nn.Module):
         dtype: torch.dtype | None = None,
         *,
         checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
         generator: Generator | None = None,
         **cell_options: Any,
     ) -> None:
         super().__init__()
-        make = resolve(cell)
         if not isinstance(bias, bool):
             raise InputError(
                 f"{type(self).__name__} expects bias to be True or False, but got {bias!r}. "
@@ -88,37 +92,33 @@ class Recurrent(nn.Module):
             )
         if not bias:
             cell_options["bias"] = False
-        _check_options(make, cell_options)
+        specs = layer_specs(type(self), cell, hidden_size, num_layers, cell_options)
         if isinstance(dropout, bool) or not 0 <= dropout <= 1:
             raise InputError(f"expected dropout to be from 0 to 1, but got {dropout!r}. Try 0.1.")
         self.input_size = positive(type(self), "input_size", input_size)
-        self.hidden_size = positive(type(self), "hidden_size", hidden_size)
-        self.num_layers = positive(type(self), "num_layers", num_layers)
+        self.hidden_size = specs[-1].hidden_size
+        self.hidden_sizes = tuple(spec.hidden_size for spec in specs)
+        self.num_layers = len(specs)
         self.batch_first = batch_first
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.checkpoint_every = checkpoint_every and positive(
             type(self), "checkpoint_every", checkpoint_every
         )
+        listed = isinstance(cell, list | tuple) or isinstance(hidden_size, list | tuple)
+        self._groups = [self.num_directions] * self.num_layers if listed else None
         self.cells = nn.ModuleList()
         features = input_size
-        for _ in range(num_layers):
+        for spec in specs:
             for _ in range(self.num_directions):
-                made = make(
-                    features,
-                    hidden_size,
-                    generator=generator,
-                    device=device,
-                    dtype=dtype,
-                    **cell_options,
-                )
-                if not isinstance(made, Cell):
-                    raise InputError(
-                        f"expected {name_of(make)} to make a Cell, but it made {type(made)}."
-                    )
+                made = _made(spec, features, generator=generator, device=device, dtype=dtype)
                 self.cells.append(made)
             features = self.num_directions * made.output_size
         self.output_size = features
+        self.initial: nn.ModuleList | None = None
+        if learn_initial_state:
+            cells: Any = self.cells
+            self.initial = nn.ModuleList(LearnedState(one) for one in cells)
 
     @property
     def num_directions(self) -> int:
@@ -132,7 +132,7 @@ class Recurrent(nn.Module):
         *,
         return_states: bool = False,
     ) -> Any:
-        """Read the input from the state `hx` (zero if not given)."""
+        """Read the input from the state `hx`, by default the `initial_state`."""
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx, return_states)
         x = self._time_major(input)
@@ -148,6 +148,10 @@ class Recurrent(nn.Module):
             # plain tuples, so that a saved program can be loaded without attractor
             state, states = _plain(state), _plain(states)
         return (output, state, states) if return_states else (output, state)
+
+    def initial_state(self, batch_size: int) -> Any:
+        """The state from which so many sequences start, in the form in which it is returned."""
+        return gather(self._starts(batch_size), self._groups, 0)
 
     # as nn.LSTM: under torch.compile, packed sequences are run as they are
     @torch.compiler.disable  # type: ignore[untyped-decorator]
@@ -191,8 +195,8 @@ class Recurrent(nn.Module):
                 final.append(state)
                 every.append(states)
             x = torch.cat(outputs, dim=-1) if self.bidirectional else outputs[0]
-        states = map_state(lambda *s: torch.stack(s, 1), *every) if return_states else ()
-        return Unrolled(x, map_state(lambda *s: torch.stack(s), *final), states)
+        states = gather(every, self._groups, 1) if return_states else ()
+        return Unrolled(x, gather(final, self._groups, 0), states)
 
     def _run_one(
         self,
@@ -242,46 +246,21 @@ class Recurrent(nn.Module):
             )
         return x
 
+    def _starts(self, batch: int) -> list[Any]:
+        """The state from which each cell starts."""
+        cells: Any = self.cells
+        if self.initial is None:
+            return [cell.initial_state(batch) for cell in cells]
+        return [start(cell, batch) for start, cell in zip(self.initial, cells, strict=True)]
+
     def _initial_states(self, hx: Any, batch: int, batched: bool) -> list[Any]:
         """The state of each cell, as given by the caller or as the cell starts."""
         cells: Any = self.cells
-        default = [cell.initial_state(batch) for cell in cells]
+        default = self._starts(batch)
         if hx is None:
             return default
-        spec = pytree.tree_structure(default[0])
-        expected = [
-            (len(default), *(leaf.shape if batched else leaf.shape[1:]))
-            for leaf in pytree.tree_leaves(default[0])
-        ]
-        leaves = pytree.tree_leaves(hx)
-        got = [tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        if got != expected:
-            swapped = batched and [s[:1] + s[2:] for s in got] == [s[:1] + s[2:] for s in expected]
-            order = "(batch, time, features)" if self.batch_first else "(time, batch, features)"
-            advice = (
-                f"Time and batch may be swapped: x is read as {order}; "
-                f"try batch_first={not self.batch_first}."
-                if swapped
-                else "Try the state that the layer returned for a batch of the same size."
-            )
-            raise InputError(
-                f"{type(self).__name__} expects an initial state of shape "
-                f"{' and '.join(map(str, expected))} for {batch} sequences, but got "
-                f"{' and '.join(map(str, got))}. {advice}"
-            )
-        types = [leaf.dtype for leaf in pytree.tree_leaves(default[0])]
-        given = [leaf.dtype for leaf in leaves]
-        if given != types and not autocasts(leaves[0].device.type):
-            raise InputError(
-                f"{type(self).__name__} expects an initial state of "
-                f"{' and '.join(map(str, types))}, but got {' and '.join(map(str, given))}. "
-                f"Try state.to({types[0]})."
-            )
-        per_cell = [leaf if batched else leaf[:, None] for leaf in leaves]
-        return [
-            cell.resume(pytree.tree_unflatten([leaf[index] for leaf in per_cell], spec))
-            for index, cell in enumerate(cells)
-        ]
+        given = scatter(self, default, hx, self._groups, batched=batched)
+        return [cell.resume(state) for cell, state in zip(cells, given, strict=True)]
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
         own = {n.removeprefix(prefix): t for n, t in state_dict.items() if n.startswith(prefix)}
@@ -296,12 +275,22 @@ class Recurrent(nn.Module):
         """Nothing to do: kept so that code written for ``nn.LSTM`` runs as it is."""
 
     def extra_repr(self) -> str:
-        parts = [f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"]
+        units = self.hidden_size if self._groups is None else list(self.hidden_sizes)
+        parts = [f"{self.input_size}, {units}, num_layers={self.num_layers}"]
         parts += ["batch_first=True"] if self.batch_first else []
         parts += [f"dropout={self.dropout}"] if self.dropout else []
         parts += ["bidirectional=True"] if self.bidirectional else []
         parts += [f"checkpoint_every={self.checkpoint_every}"] if self.checkpoint_every else []
+        parts += ["learn_initial_state=True"] if self.initial is not None else []
         return ", ".join(parts)
+
+
+def _made(spec: LayerSpec, features: int, **given: Any) -> Cell[Any, Any]:
+    """One cell of a layer."""
+    made = spec.make(features, spec.hidden_size, **given, **spec.options)
+    if not isinstance(made, Cell):
+        raise InputError(f"expected {name_of(spec.make)} to make a Cell, but it made {type(made)}.")
+    return made
 
 
 def _plain(state: Any) -> Any:
@@ -316,55 +305,3 @@ def _flip(x: Tensor, lengths: Tensor | None) -> Tensor:
     ends = lengths.to(x.device)[None]
     index = torch.where(time < ends, ends - 1 - time, time)
     return x[index, torch.arange(x.shape[1], device=x.device)]
-
-
-def resolve(cell: str | CellFactory) -> CellFactory:
-    """What makes the cell meant by a key of ``CELLS``, ``module:Class``, a class or a function."""
-    if isinstance(cell, str):
-        cell = lookup("cell", CELLS, cell)
-    if issubclass(cell, Cell) if inspect.isclass(cell) else callable(cell):
-        return cell
-    raise InputError(
-        f"expected cell to be a key of CELLS or a Cell class, but got {cell!r}. "
-        f"Try one of {', '.join(sorted(CELLS))}."
-    )
-
-
-def name_of(cell: CellFactory) -> str:
-    """The name of a cell in messages."""
-    return str(getattr(cell, "__name__", cell))
-
-
-def cell_options(cell: CellFactory) -> dict[str, inspect.Parameter]:
-    """The options of a cell, by name."""
-    common = {"generator", "device", "dtype"}
-    parameters = inspect.signature(cell).parameters.values()
-    return {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in common}
-
-
-def _check_options(cell: CellFactory, options: dict[str, Any]) -> None:
-    known = cell_options(cell)
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cell).parameters.values())
-    for name, value in options.items():
-        if name in known:
-            _check_kind(name_of(cell), name, value, known[name].default)
-        elif not takes_any:
-            raise unknown(f"option of {name_of(cell)}", name, known)
-
-
-def _check_kind(owner: str, name: str, value: Any, default: Any) -> None:
-    """A value must be of the kind of the default, where that says anything."""
-    kinds: list[tuple[type, tuple[type, ...], str]] = [
-        (bool, (bool,), "True or False"),
-        (int, (int,), "a whole number"),
-        (float, (int, float), "a number"),
-        (str, (str,), "text"),
-    ]
-    for kind, accepted, words in kinds:
-        if type(default) is kind:
-            if not isinstance(value, accepted) or (kind is not bool and isinstance(value, bool)):
-                raise InputError(
-                    f"{owner} expects {name} to be {words}, but got {value!r}. "
-                    f"The default is {default!r}."
-                )
-            return

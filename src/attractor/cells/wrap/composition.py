@@ -10,7 +10,7 @@ import torch
 from torch import Generator
 
 from attractor.cells.base import Cell
-from attractor.cells.layer.recurrent import CellFactory, name_of, resolve
+from attractor.cells.layer.options import CellFactory, name_of, resolve
 from attractor.cells.wrap.noise import RecurrentDropoutCell, ZoneoutCell
 from attractor.cells.wrap.normalise import BatchNormCell, LayerNormCell
 from attractor.errors import InputError

@@ -8,7 +8,6 @@ from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell
 from attractor.cells.gated import PLAIN, AnyGated, GatedCell, Taps, WrappedCell
-from attractor.cells.wrap.normalise import BatchNormState
 from attractor.errors import InputError
 
 
@@ -59,10 +58,13 @@ class ZoneoutCell(Cell[MaskedInput, Any]):
         super().__init__(cell.input_size, cell.hidden_size)
         self.cell = cell
         self.state_name = cell.state_name
+        self.fixed_state = cell.fixed_state
         self.cell_rate = probability("zoneout", "cell_rate", cell_rate)
         self.hidden_rate = probability("zoneout", "hidden_rate", hidden_rate)
         state = cell.initial_state(1)
-        names = _names(state, cell.state_name)
+        # one alone that is no cell state is a hidden one, whatever the paper calls it
+        alone = cell.state_name
+        names = ["h" if name == alone != "c" else name for name in cell.state_names()]
         for name, given in (("cell_rate", cell_rate), ("hidden_rate", hidden_rate)):
             field = name[0]
             if given and field not in names:
@@ -81,6 +83,9 @@ class ZoneoutCell(Cell[MaskedInput, Any]):
 
     def initial_state(self, batch_size: int) -> Any:
         return self.cell.initial_state(batch_size)
+
+    def state_names(self) -> list[str]:
+        return self.cell.state_names()
 
     def resume(self, state: Any) -> Any:
         return self.cell.resume(state)
@@ -200,12 +205,3 @@ def probability(owner: str, name: str, value: float) -> float:
     if isinstance(value, bool) or not 0 <= value < 1:
         raise InputError(f"{owner} expects {name} to be from 0 to below 1, but got {value!r}.")
     return float(value)
-
-
-def _names(state: Any, alone: str) -> list[str]:
-    """The names of the tensors in a state; one alone that is no cell state is a hidden one."""
-    if isinstance(state, Tensor):
-        return ["c" if alone == "c" else "h"]
-    if isinstance(state, BatchNormState):
-        return [*_names(state.cell, alone), "steps"]
-    return list(state._fields)

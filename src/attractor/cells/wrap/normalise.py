@@ -142,6 +142,7 @@ class BatchNormCell(WrappedCell):
         positive(type(self), "max_steps", max_steps)
         super().__init__(cell)
         self.cell: GatedCell[Any, Any]
+        self.fixed_state = (*cell.fixed_state, "steps")
         to, sites = _placement(cell), cell.sites()
 
         def norm(size: int, shifts: int) -> StepNorm | None:
@@ -158,6 +159,9 @@ class BatchNormCell(WrappedCell):
         exact = torch.promote_types(weight.dtype, torch.float32)
         steps = torch.zeros(batch_size, dtype=exact, device=weight.device)
         return BatchNormState(self.cell.initial_state(batch_size), steps)
+
+    def state_names(self) -> list[str]:
+        return [*self.cell.state_names(), "steps"]
 
     def resume(self, state: BatchNormState) -> BatchNormState:
         return state._replace(cell=self.cell.resume(state.cell))
