@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from attractor.cells.base import Cell
 from attractor.cells.kernels.calls import Tensors, backward, forward
 from attractor.cells.kernels.operators import unroll
-from attractor.cells.kernels.plan import Plan, Rows
+from attractor.cells.kernels.plan import Plan, Rows, as_cell, as_kernel
 from attractor.cells.layer.unroll import unroll_cell
 
 
@@ -23,6 +23,8 @@ class Job(NamedTuple):
     lengths: Tensor | None
     every: bool
     spec: pytree.TreeSpec
+    shapes: tuple[torch.Size, ...]
+    turned: tuple[int, ...]
 
 
 Result = tuple[Tensor, Tensors, Tensors]
@@ -33,18 +35,19 @@ def run(job: Job, x: Tensor, plan: Plan, states: Sequence[Tensor], rows: Rows) -
     """A cell over all steps of x, with gradients to all that it reads."""
     given = (plan.x, *plan.weights, *states)
     keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
-    count = len(states)
+    count, shown = len(states), len(job.shapes)
     made: Sequence[Tensor]
     if torch.compiler.is_compiling():
         made = unroll(plan, list(states), rows, keep=keep, every=job.every)
     elif keep:
         parameters = tuple(job.cell.parameters())
-        kind = plan._replace(x=plan.x.detach()[:0], weights=(), loop=None)
+        kind = plan._replace(x=plan.x.detach()[:0], weights=(), own=(), loop=None)
         made = _Fused.apply(job, kind, rows, x, *parameters, *given)  # type: ignore[no-untyped-call]
     else:
-        done = forward(_dense(plan), _contiguous(states), rows, keep=False, every=job.every)
+        every = shown if job.every else 0
+        done = forward(_dense(plan), _contiguous(states), rows, keep=False, every=every)
         made = (done.output, *done.last, *done.every)
-    return made[0], tuple(made[1 : 1 + count]), tuple(made[1 + count :][: count * job.every])
+    return made[0], tuple(made[1 : 1 + shown]), tuple(made[1 + count :][: shown * job.every])
 
 
 def _dense(plan: Plan) -> Plan:
@@ -75,7 +78,8 @@ class _Fused(torch.autograd.Function):
         ctx.own = 1 + sum(1 for _ in job.cell.parameters())  # tensors before those of the kernel
         read = tensors[ctx.own :]
         plan, states = _as_plan(kind, read)
-        done = forward(_dense(plan), _contiguous(states), rows, keep=True, every=job.every)
+        every = len(job.shapes) if job.every else 0
+        done = forward(_dense(plan), _contiguous(states), rows, keep=True, every=every)
         ctx.save_for_backward(done.tape, *tensors)
         ctx.set_materialize_grads(False)
         return (done.output, *done.last, *done.every)
@@ -85,12 +89,13 @@ class _Fused(torch.autograd.Function):
         tape, *tensors = ctx.saved_tensors
         own, read = tensors[: ctx.own], tensors[ctx.own :]
         plan, states = _as_plan(ctx.kind, read)
+        count, shown = len(states), len(ctx.job.shapes)
         if torch.is_grad_enabled():
-            found = _loop_gradients(ctx.job, own[0], own[1:], states, grads)
+            of_cell = (*grads[: 1 + shown], *grads[1 + count :])  # the kernel's own are not
+            found = _loop_gradients(ctx.job, own[0], own[1:], states, of_cell)
             before = found[: len(own)]
             after = [None] * (len(read) - len(states)) + found[len(own) :]
         else:
-            count = len(states)
             made = backward(
                 _dense(plan),
                 _contiguous(states),
@@ -125,7 +130,7 @@ class _Loop(nn.Module):
 
     def forward(self, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         job = self.job
-        state = pytree.tree_unflatten(states, job.spec)
+        state = pytree.tree_unflatten(as_cell(states, job.shapes, job.turned), job.spec)
         output, last, every = unroll_cell(self.cell, x, state, job.lengths, job.every)
 
         def as_rows(values: Tensor) -> Tensor:
@@ -134,7 +139,8 @@ class _Loop(nn.Module):
             return pack_padded_sequence(values, job.lengths).data
 
         kept = [as_rows(one) for one in pytree.tree_leaves(every)]
-        return [as_rows(output), *pytree.tree_leaves(last), *kept]
+        made = [as_kernel(part, job.turned) for part in (pytree.tree_leaves(last), kept)]
+        return [as_rows(output), *made[0], *made[1]]
 
 
 def _loop_gradients(

@@ -30,7 +30,7 @@ class Gradients(NamedTuple):
     states: tuple[Tensor | None, ...]
 
 
-def forward(plan: Plan, states: Sequence[Tensor], rows: Rows, *, keep: bool, every: bool) -> Done:
+def forward(plan: Plan, states: Sequence[Tensor], rows: Rows, *, keep: bool, every: int) -> Done:
     """Run a kernel over all steps.
 
     Args:
@@ -38,13 +38,13 @@ def forward(plan: Plan, states: Sequence[Tensor], rows: Rows, *, keep: bool, eve
         states: the initial state of each sequence.
         rows: how x falls into steps and sequences.
         keep: also return the tape, which `backward` needs.
-        every: also return the states after each step.
+        every: of how many states to return also what they are after each step.
     """
     form, x = plan.form, plan.x
     call, _held = _call(plan, states, rows)
     output = empty((x.shape[0], form.output), x)
     last = tuple(x.new_empty(rows.batch, size) for size in form.states)
-    kept = tuple(empty((x.shape[0], size), x) for size in form.states) if every else ()
+    kept = tuple(empty((x.shape[0], size), x) for size in form.states[:every])
     width = run(form.kernel, call, "nowhere") if keep else 0
     tape = empty((x.shape[0], width), x) if keep else None
     call.output = output.data_ptr()
@@ -117,6 +117,7 @@ def _call(plan: Plan, states: Sequence[Tensor], rows: Rows) -> tuple[Call, objec
         weight=pointers("weights", plan.weights),
         state=pointers("states", states),
         constants=None if plan.constants is None else plan.constants.data_ptr(),
+        noise=None if plan.noise is None else plan.noise.data_ptr(),
     )
     _say_sizes(call, form, x.shape[1])
     for index, keep in enumerate(plan.keep):

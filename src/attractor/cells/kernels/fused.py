@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from attractor.cells.base import Cell
 from attractor.cells.kernels.autograd import Job, run
 from attractor.cells.kernels.native import STATUS
-from attractor.cells.kernels.plan import Plan, Rows
+from attractor.cells.kernels.plan import Plan, Rows, as_cell, as_kernel
 from attractor.cells.kernels.table import KERNELS
 from attractor.cells.layer.unroll import Unrolled, exporting
 
@@ -47,20 +47,25 @@ def fused(
     rows = Rows(x.shape[0], x.shape[1], _running(packed))
     flat = x.flatten(0, 1) if packed is None else packed.data
     plan = planner(cell, flat, rows, lengths)
-    if plan is None or (plan.keep and torch.compiler.is_compiling()):
+    if plan is None or not _uniform(plan, x, leaves):
         return None
-    if not _uniform(plan, x, leaves):
+    if torch.compiler.is_compiling() and (plan.keep or plan.own or plan.noise is not None):
         return None
-    job = Job(plan.loop or cell, lengths, return_states, spec)
-    output, last, every = run(job, x, plan, leaves, rows)
+    shapes = tuple(leaf.shape[1:] for leaf in leaves)
+    job = Job(plan.loop or cell, lengths, return_states, spec, shapes, plan.turned)
+    given = as_kernel(leaves, plan.turned)
+    output, last, every = run(job, x, plan, [*given, *plan.own], rows)
 
     def by_time(values: Tensor) -> Tensor:
         if packed is None:
-            return values.view(rows.steps, rows.batch, -1)
+            return values.view(rows.steps, rows.batch, *values.shape[1:])
         return pad_packed_sequence(PackedSequence(values, packed.batch_sizes))[0]
 
-    states = pytree.tree_unflatten([by_time(one) for one in every], spec) if return_states else ()
-    return Unrolled(by_time(output), pytree.tree_unflatten(list(last), spec), states)
+    def whole(states: Sequence[Tensor]) -> list[Tensor]:
+        return as_cell(states, shapes, plan.turned)
+
+    states = pytree.tree_unflatten([by_time(one) for one in whole(every)], spec) if every else ()
+    return Unrolled(by_time(output), pytree.tree_unflatten(whole(last), spec), states)
 
 
 def _running(packed: PackedSequence | None) -> tuple[int, ...] | None:
@@ -92,7 +97,8 @@ def _untouched(cell: Cell[Any, Any]) -> bool:
 
 def _uniform(plan: Plan, x: Tensor, states: Sequence[Tensor]) -> bool:
     """Whether all tensors are plain, in main memory and of one type that kernels know."""
-    tensors = [x, *states, *(weight for weight in plan.weights if weight is not None)]
+    weights = [weight for weight in plan.weights if weight is not None]
+    tensors = [x, *states, *plan.own, *weights]
     return x.dtype in (torch.float32, torch.float64) and all(
         tensor.dtype == x.dtype
         and tensor.device.type == "cpu"

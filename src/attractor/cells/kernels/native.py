@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-SIZES, NUMBERS, WEIGHTS, STATES = 8, 4, 8, 4
+SIZES, NUMBERS, WEIGHTS, STATES = 8, 8, 16, 10
 LIBRARY = Path(__file__).with_name("libattractor.so")
 NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "plain": "plain"}
 log = logging.getLogger("attractor.kernels")
@@ -38,6 +38,7 @@ class Call(ctypes.Structure):
         ("constants", ctypes.c_void_p),
         ("keep", _States),
         ("keep_rate", ctypes.c_double * STATES),
+        ("noise", ctypes.c_void_p),
         ("tape", ctypes.c_void_p),
         ("output", ctypes.c_void_p),
         ("last", _States),

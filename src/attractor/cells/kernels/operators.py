@@ -75,7 +75,8 @@ def _unroll(
 ) -> list[Tensor]:
     plan = _plan(kernel, output, state_sizes, sizes, numbers, present, x, weights, constants)
     dense = [state.contiguous() for state in states]
-    done = calls.forward(plan, dense, Rows(steps, batch, None), keep=keep, every=every)
+    count = len(dense) if every else 0
+    done = calls.forward(plan, dense, Rows(steps, batch, None), keep=keep, every=count)
     tape = () if done.tape is None else (done.tape,)
     return [done.output, *done.last, *done.every, *tape]
 

@@ -1,7 +1,9 @@
 """What a kernel is given: which one, its sizes, and the tensors that it reads."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from attractor.cells.base import Cell
@@ -36,6 +38,15 @@ class Plan(NamedTuple):
     keep: tuple[Tensor | float, ...] = ()
     """Zoneout: how much of each state is kept, as rows or the same everywhere."""
 
+    noise: Tensor | None = None
+    """What was drawn beforehand, as rows."""
+
+    own: tuple[Tensor, ...] = ()
+    """States that the cell does not have: what the kernel makes of one and carries along."""
+
+    turned: tuple[int, ...] = ()
+    """States ``(batch, places, features)`` of which the kernel has the features first."""
+
     loop: Cell[Any, Any] | None = None
     """The cell whose loop is the same, random numbers included; ``None`` is the cell itself."""
 
@@ -50,3 +61,23 @@ class Rows(NamedTuple):
     steps: int
     batch: int
     running: tuple[int, ...] | None
+
+
+def as_kernel(states: Sequence[Tensor], turned: Sequence[int]) -> list[Tensor]:
+    """States of a cell ``(rows, ...)`` as a kernel has them, ``(rows, numbers)``."""
+    return [
+        (state.transpose(1, 2) if index in turned else state).reshape(state.shape[0], -1)
+        for index, state in enumerate(states)
+    ]
+
+
+def as_cell(
+    states: Sequence[Tensor], shapes: Sequence[torch.Size], turned: Sequence[int]
+) -> list[Tensor]:
+    """The way back, to states whose rows have these shapes."""
+    return [
+        state.reshape(-1, *reversed(shape)).transpose(1, 2)
+        if index in turned
+        else state.reshape(-1, *shape)
+        for index, (state, shape) in enumerate(zip(states, shapes, strict=False))
+    ]

@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from attractor.cells.base import Cell
 from attractor.cells.decaynet import DecayNetCell
+from attractor.cells.dntm import DNTMCell
 from attractor.cells.eurnn import EURNNCell
 from attractor.cells.fastgrnn import FastGRNNCell
 from attractor.cells.gated import joined
@@ -25,9 +26,11 @@ from attractor.cells.ihc import HighwayCell, IHCGRUCell, IHCLSTMCell
 from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell, ResidualCell
 from attractor.cells.irc_diagonal import DiagonalConnection, IRCSRUCell, IRCTLSTMCell
 from attractor.cells.janet import JANETCell
+from attractor.cells.kernels.memory import dntm, ntm
 from attractor.cells.kernels.plan import Form, Plan, Rows
 from attractor.cells.lstm import LSTMCell
 from attractor.cells.nru import NRUCell
+from attractor.cells.ntm import NTMCell
 from attractor.cells.rnn import RNNCell
 from attractor.cells.rotations import matrix, pays
 from attractor.cells.sru import SRUCell
@@ -210,6 +213,7 @@ def zoneout(cell: ZoneoutCell, x: Tensor, rows: Rows, lengths: Tensor | None) ->
 
 KERNELS: dict[type[Cell[Any, Any]], Planner] = {
     DecayNetCell: decaynet,
+    DNTMCell: dntm,
     EURNNCell: eurnn,
     FastGRNNCell: fastgrnn,
     GORUCell: goru,
@@ -224,6 +228,7 @@ KERNELS: dict[type[Cell[Any, Any]], Planner] = {
     JANETCell: janet,
     LSTMCell: lstm,
     NRUCell: nru,
+    NTMCell: ntm,
     RNNCell: rnn,
     SRUCell: sru,
     StatRUCell: stat_ru,

@@ -14,7 +14,7 @@ void Run<S>::prepare_gradients() {
   scratch_ = space_.array<S>(chunk_rows_ * kRows * call_.threads);
   for (int i = 0; i < cell_.state_count; i++)
     if (call_.d_last[i])
-      spread(array(call_.d_last[i]), cell_.states[i].size, call_.batch,
+      spread(array(call_.d_last[i]), cell_.states[i], call_.batch,
              carry_ + cell_.states[i].offset - cell_.inner, state_);
   for (int i = 0; i < cell_.link_count; i++) {
     Link<S>& l = cell_.links[i];
@@ -22,7 +22,8 @@ void Run<S>::prepare_gradients() {
     if (learns(l)) l.gradient = space_.zeros<S>(l.rows() * padded<S>(l.columns()));
   }
   for (int i = 0; i < cell_.vector_count; i++)
-    vector_sums_[i] = space_.zeros<S>(padded<S>(cell_.vectors[i]->size));
+    vector_sums_[i] =
+        space_.zeros<S>(extent<S>(Block{0, cell_.vectors[i]->size, cell_.vectors[i]->rows}));
 }
 
 template <class S>
@@ -55,18 +56,18 @@ void Run<S>::backward_rows(int index, int count, Meeting& meeting) {
     stop = start;
   }
   for (int i = 0; i < cell_.state_count; i++)
-    if (call_.d_state[i] && s.last > s.first)
-      gather(carry_ + s.first * state_ + cell_.states[i].offset -
-                 cell_.inner,
-             state_, s.last - s.first,
-             array(call_.d_state[i]) + s.first * cell_.states[i].size, cell_.states[i].size);
+    if (call_.d_state[i] && s.last > s.first) {
+      Block h = cell_.states[i];
+      gather(carry_ + s.first * state_ + h.offset - cell_.inner, state_, s.last - s.first,
+             array(call_.d_state[i]) + s.first * h.rows * h.size, h);
+    }
 }
 
 // Zoneout: the part of the gradient that goes around the step, which is held meanwhile.
 template <class S>
 void Run<S>::part(int64_t t, const Step<S>& now) const {
   for (int i = 0; i < cell_.state_count; i++)
-    now.each(cell_.states[i].size, [&](At<S> at) {
+    now.each(extent<S>(cell_.states[i]), [&](At<S> at) {
       Block h = cell_.states[i];
       Vector<S> d = at.carry(h), around = kept(i, offsets_[t] + at.sequence, at.unit) * d;
       store(held_ + at.sequence * state_ + h.offset - cell_.inner + at.unit, around);
@@ -77,7 +78,7 @@ void Run<S>::part(int64_t t, const Step<S>& now) const {
 template <class S>
 void Run<S>::join(const Step<S>& now) const {
   for (int i = 0; i < cell_.state_count; i++)
-    now.each(cell_.states[i].size, [&](At<S> at) {
+    now.each(extent<S>(cell_.states[i]), [&](At<S> at) {
       Block h = cell_.states[i];
       at.carry.add(h, load(held_ + at.sequence * state_ + h.offset - cell_.inner + at.unit));
     });
@@ -93,12 +94,14 @@ void Run<S>::receive(Share s, int64_t t, const Step<S>& now) const {
     for (int64_t r = 0; r < now.rows; r++)
       memset(now.grad + r * cell_.grad_width + y.offset, 0, padded<S>(y.size) * sizeof(S));
   if (call_.d_output)
-    sum(array(call_.d_output) + row * y.size, y.size, now.rows,
+    sum(array(call_.d_output) + row * y.size, y, now.rows,
         (state ? now.carry : now.grad) + y.offset, state ? now.carry_width : now.grad_width);
   for (int i = 0; i < cell_.state_count; i++)
-    if (call_.d_every[i])
-      sum(array(call_.d_every[i]) + row * cell_.states[i].size, cell_.states[i].size, now.rows,
-          now.carry + cell_.states[i].offset, now.carry_width);
+    if (call_.d_every[i]) {
+      Block h = cell_.states[i];
+      sum(array(call_.d_every[i]) + row * h.rows * h.size, h, now.rows, now.carry + h.offset,
+          now.carry_width);
+    }
 }
 
 template <class S>
@@ -133,7 +136,7 @@ void Run<S>::give_input(Share s, int64_t start, int64_t stop) {
       multiply<true>(from, cell_.grad_width, rows, l.back, l.rows(), N, now.d_x, x_width_);
     else
       multiply<false>(from, cell_.grad_width, rows, l.back, l.rows(), N, now.d_x, x_width_);
-    gather(now.d_x, x_width_, rows, to, cell_.inputs);
+    gather(now.d_x, x_width_, rows, to, Block{0, cell_.inputs});
     t = next;
   }
 }
@@ -185,7 +188,7 @@ template <class S>
 void Run<S>::learn_vector(int i, int64_t stop, int index, int count) const {
   const Weights<S>& v = *cell_.vectors[i];
   constexpr int W = kWidth<S>;
-  int64_t parts = padded<S>(v.size) / W, rows = in_chunk_end(stop);
+  int64_t parts = extent<S>(v.gradient) / W, rows = in_chunk_end(stop);
   if (!v.gradient.size) return;
   for (int64_t p = parts * index / count; p < parts * (index + 1) / count; p++) {
     Vector<S> total = load(vector_sums_[i] + p * W);
@@ -213,7 +216,7 @@ void Run<S>::export_gradients() const {
   for (int i = 0; i < cell_.vector_count; i++) {
     const Weights<S>& v = *cell_.vectors[i];
     if (call_.d_weight[v.weight])
-      memcpy(call_.d_weight[v.weight], vector_sums_[i], v.size * sizeof(S));
+      gather(vector_sums_[i], 0, 1, array(call_.d_weight[v.weight]), Block{0, v.size, v.rows});
   }
 }
 

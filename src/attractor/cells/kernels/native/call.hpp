@@ -6,7 +6,7 @@
 
 namespace attractor {
 
-constexpr int kSizes = 8, kNumbers = 4, kWeights = 8, kStates = 4;
+constexpr int kSizes = 8, kNumbers = 8, kWeights = 16, kStates = 10;
 
 struct Call {
   int32_t bytes;    // of a number: 4 or 8
@@ -22,6 +22,7 @@ struct Call {
   // Zoneout: how much of each state is kept from before, (rows, ...) or the same everywhere.
   const void* keep[kStates];
   double keep_rate[kStates];
+  const void* noise;           // (rows, ...) that was drawn beforehand, or null
   void* tape;                  // (rows, tape width) for the way back, or null
   void* output;                // (rows, ...)
   void* last[kStates];         // the state after the last step of each sequence, (batch, ...)

@@ -16,9 +16,17 @@ namespace attractor::ATTRACTOR_PATH {
 
 struct Block {
   int64_t offset, size;  // size without padding
+  int64_t rows = 1;      // of a state that is a matrix: so many rows of `size`, each padded
 };
 
+template <class S>
+inline int64_t extent(Block b) {  // with padding
+  return b.rows * padded<S>(b.size);
+}
+
 enum class From { input, was, now };
+
+constexpr int kLinks = 10, kVectors = 6;  // that a cell may have
 
 // A matrix: now[to] += weight source. The blocks of `to` are neighbours and stack its rows.
 template <class S>
@@ -26,7 +34,7 @@ struct Link {
   int weight = 0;  // which of the call's
   From from = From::was;
   Block source{};
-  Block to[6];
+  Block to[8];
   int blocks = 0;
   int bias = -1;  // which of the call's, added as if the source had one more entry, a one
   const S *ahead = nullptr, *back = nullptr;  // packed
@@ -44,7 +52,7 @@ struct Weights {
   int weight = -1;
   Block gradient{};
   S* value = nullptr;  // padded
-  int64_t size = 0;
+  int64_t size = 0, rows = 1;  // of a matrix: so many rows of `size`, each padded
 };
 
 // The vectors at the same units of all blocks of one record.
@@ -72,6 +80,7 @@ struct Step {
   int64_t rows, width, grad_width, carry_width, x_width;
   S *now, *was, *grad, *carry, *x, *d_x;
   int64_t first;  // sequence
+  const S* noise;
 
   // Call f for each vector of `units`, in each row.
   template <class F>
@@ -127,14 +136,15 @@ struct Cell {
   int64_t width = 0;  // of a record
   int64_t inner = 0;  // of a record without its state
   int64_t grad_width = 0;
-  Link<S> links[6];
+  Link<S> links[kLinks];
   int link_count = 0;
-  Weights<S>* vectors[4];
+  Weights<S>* vectors[kVectors];
   int vector_count = 0;
   Block states[kStates];
   int state_count = 0;
   Block output{};
   bool reads_x = false;  // beyond its matrix
+  int64_t noise = 0;     // numbers per row of the call's noise
 
   explicit Cell(const Call& c) : call(c), inputs(c.size[0]), units(c.size[1]) {}
   Cell(const Cell&) = delete;
@@ -150,16 +160,16 @@ struct Cell {
     return made;
   }
 
-  Block state(int64_t size) {
-    Block made{width, size};
-    width += padded<S>(size);
+  Block state(int64_t size, int64_t rows = 1) {
+    Block made{width, size, rows};
+    width += extent<S>(made);
     return states[state_count++] = made;
   }
 
   // A block that exists on the way back only.
-  Block gradient(int64_t size) {
-    Block made{grad_width, size};
-    grad_width += padded<S>(size);
+  Block gradient(int64_t size, int64_t rows = 1) {
+    Block made{grad_width, size, rows};
+    grad_width += extent<S>(made);
     return made;
   }
 
@@ -181,14 +191,20 @@ struct Cell {
   }
 
   // A vector that may be left out of the call; `active` says whether it is there.
-  void vector(Weights<S>& v, int weight, int64_t size, bool learned = true) {
+  void vector(Weights<S>& v, int weight, int64_t size, bool learned = true, int64_t rows = 1) {
     v.weight = weight;
     v.size = size;
+    v.rows = rows;
     if (!call.weight[weight]) return;
     vectors[vector_count++] = &v;
-    if (learned) v.gradient = gradient(size);
+    if (learned) v.gradient = gradient(size, rows);
   }
   bool active(const Weights<S>& v) const { return call.weight[v.weight] != nullptr; }
+
+  // For blocks that are written number by number.
+  static void clear_padding(S* row, Block b) {
+    for (int64_t j = b.size; j < padded<S>(b.size); j++) row[b.offset + j] = 0;
+  }
 };
 
 // What a template that inherits from another must say to use its names plainly.
@@ -196,6 +212,6 @@ struct Cell {
   using V = Vector<S>;                                                              \
   using Cell<S>::units, Cell<S>::inputs, Cell<S>::block, Cell<S>::state;            \
   using Cell<S>::gradient, Cell<S>::link, Cell<S>::reads_input, Cell<S>::vector;    \
-  using Cell<S>::active, Cell<S>::output
+  using Cell<S>::active, Cell<S>::output, Cell<S>::clear_padding, Cell<S>::noise
 
 }  // namespace attractor::ATTRACTOR_PATH

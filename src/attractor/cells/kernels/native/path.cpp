@@ -2,10 +2,12 @@
 #include "back.hpp"
 #include "cells/connected.hpp"
 #include "cells/decaynet.hpp"
+#include "cells/dntm.hpp"
 #include "cells/fastgrnn.hpp"
 #include "cells/gru.hpp"
 #include "cells/lstm.hpp"
 #include "cells/nru.hpp"
+#include "cells/ntm.hpp"
 #include "cells/rotations.hpp"
 #include "cells/simple.hpp"
 #include "cells/sru.hpp"
@@ -35,11 +37,11 @@ constexpr Kernel kernel() {
 }
 
 const Kernel kernels[] = {
-    kernel<ComplexEurnn>(), kernel<DecayNet>(), kernel<Eurnn>(),   kernel<FastGrnn>(),
+    kernel<ComplexEurnn>(), kernel<DecayNet>(), kernel<Dntm>(),    kernel<Eurnn>(),   kernel<FastGrnn>(),
     kernel<Goru>(),         kernel<Gru>(),      kernel<GruAfter>(), kernel<IhcGru>(),
     kernel<IhcLstm>(),      kernel<IrcFastGrnn>(), kernel<IrcGru>(), kernel<IrcLstm>(),
     kernel<IrcSru>(),       kernel<IrcTLstm>(), kernel<Janet>(),   kernel<Lstm>(),
-    kernel<Nru>(),          kernel<Rnn>(),      kernel<Sru>(),     kernel<StatRu>(),
+    kernel<Nru>(),          kernel<Ntm>(),      kernel<Rnn>(),      kernel<Sru>(),     kernel<StatRu>(),
     kernel<TLstm>()};
 
 }  // namespace

@@ -25,7 +25,7 @@ class Run {
     for (int i = 0; i < cell_.vector_count; i++) copy_vector(*cell_.vectors[i]);
     initial_ = space_.zeros<S>(call.batch * width_);
     for (int i = 0; i < cell_.state_count; i++)
-      if (call.state[i]) spread(array(call.state[i]), cell_.states[i].size, call.batch,
+      if (call.state[i]) spread(array(call.state[i]), cell_.states[i], call.batch,
                                 initial_ + shift_ + cell_.states[i].offset, width_);
   }
 
@@ -116,17 +116,23 @@ class Run {
   static const S* array(const void* p) { return static_cast<const S*>(p); }
   static S* array(void* p) { return static_cast<S*>(p); }
 
-  static void spread(const S* from, int64_t size, int64_t rows, S* to, int64_t width) {
-    for (int64_t r = 0; r < rows; r++) memcpy(to + r * width, from + r * size, size * sizeof(S));
-  }
-
-  static void gather(const S* from, int64_t width, int64_t rows, S* to, int64_t size) {
-    for (int64_t r = 0; r < rows; r++) memcpy(to + r * size, from + r * width, size * sizeof(S));
-  }
-
-  static void sum(const S* from, int64_t size, int64_t rows, S* to, int64_t width) {
+  // Between rows without padding and a block of neighbouring records.
+  static void spread(const S* from, Block b, int64_t rows, S* to, int64_t width) {
     for (int64_t r = 0; r < rows; r++)
-      for (int64_t j = 0; j < size; j++) to[r * width + j] += from[r * size + j];
+      for (int64_t i = 0; i < b.rows; i++, from += b.size)
+        memcpy(to + r * width + i * padded<S>(b.size), from, b.size * sizeof(S));
+  }
+
+  static void gather(const S* from, int64_t width, int64_t rows, S* to, Block b) {
+    for (int64_t r = 0; r < rows; r++)
+      for (int64_t i = 0; i < b.rows; i++, to += b.size)
+        memcpy(to, from + r * width + i * padded<S>(b.size), b.size * sizeof(S));
+  }
+
+  static void sum(const S* from, Block b, int64_t rows, S* to, int64_t width) {
+    for (int64_t r = 0; r < rows; r++)
+      for (int64_t i = 0; i < b.rows; i++, from += b.size)
+        for (int64_t j = 0; j < b.size; j++) to[r * width + i * padded<S>(b.size) + j] += from[j];
   }
 
   // The record of sequence 0 at step t, from -1 on.
@@ -158,7 +164,8 @@ class Run {
             back_ ? carry_ + s.first * state_ - inner : nullptr,
             x_ + at * x_width_,
             back_ ? d_x_ + at * x_width_ : nullptr,
-            s.first};
+            s.first,
+            call_.noise ? array(call_.noise) + (offsets_[t] + s.first) * cell_.noise : nullptr};
   }
 
   // ---- weights ----
@@ -191,8 +198,9 @@ class Run {
   }
 
   void copy_vector(Weights<S>& v) {
-    v.value = space_.zeros<S>(padded<S>(v.size));
-    memcpy(v.value, call_.weight[v.weight], v.size * sizeof(S));
+    Block b{0, v.size, v.rows};
+    v.value = space_.zeros<S>(extent<S>(b));
+    spread(array(call_.weight[v.weight]), b, 1, v.value, 0);
   }
 
   // ---- there: there.hpp ----
@@ -234,7 +242,7 @@ class Run {
   S *initial_, *ring_ = nullptr, *x_ = nullptr;
   S *grad_ = nullptr, *carry_ = nullptr, *d_x_ = nullptr, *held_ = nullptr,
     *scratch_ = nullptr;
-  S *panels_[6], *vector_sums_[4];
+  S *panels_[kLinks], *vector_sums_[kVectors];
 };
 
 }  // namespace attractor::ATTRACTOR_PATH

@@ -81,7 +81,7 @@ Vector<S> Run<S>::kept(int i, int64_t row, int64_t unit) const {
 template <class S>
 void Run<S>::mix(int64_t t, const Step<S>& now) const {
   for (int i = 0; i < cell_.state_count; i++)
-    now.each(cell_.states[i].size, [&](At<S> at) {
+    now.each(extent<S>(cell_.states[i]), [&](At<S> at) {
       Block h = cell_.states[i];
       Vector<S> keep = kept(i, offsets_[t] + at.sequence, at.unit);
       Row<S>{at.now.p + shift_}.put(h, keep * at.was(h) + (1 - keep) * at.now(h));
@@ -95,15 +95,15 @@ void Run<S>::show(Share s, int64_t t, const Step<S>& now) const {
   Block y = cell_.output;
   if (call_.output)
     gather(now.now + (y.offset < cell_.inner ? 0 : shift_) + y.offset, width_, now.rows,
-           array(call_.output) + row * y.size, y.size);
+           array(call_.output) + row * y.size, y);
   for (int i = 0; i < cell_.state_count; i++) {
     Block h = cell_.states[i];
     const S* from = now.now + shift_ + h.offset;
-    if (call_.every[i])
-      gather(from, width_, now.rows, array(call_.every[i]) + row * h.size, h.size);
+    int64_t count = h.rows * h.size;
+    if (call_.every[i]) gather(from, width_, now.rows, array(call_.every[i]) + row * count, h);
     if (call_.last[i])
       gather(from + ended * width_, width_, now.rows - ended,
-             array(call_.last[i]) + (s.first + ended) * h.size, h.size);
+             array(call_.last[i]) + (s.first + ended) * count, h);
   }
   if (!call_.tape && (t + 1) % chunk_ == 0)
     memcpy(ring_ + s.first * width_, now.now, now.rows * width_ * sizeof(S));

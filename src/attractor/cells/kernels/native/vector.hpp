@@ -81,6 +81,8 @@ struct Exponential<float> {
   static constexpr float low = -87.0f, high = 88.0f, magic = 12582912.0f;
   static constexpr float ln2_head = 0.693359375f, ln2_tail = -2.12194440e-4f;
   static constexpr int mantissa = 23, bias = 127, terms = 7, sine_terms = 7;
+  static constexpr int log_terms = 5;
+  static constexpr Bits half_root = 0x3f3504f3;  // the bits of sqrt(1/2)
 };
 template <>
 struct Exponential<double> {
@@ -88,14 +90,20 @@ struct Exponential<double> {
   static constexpr double low = -708.0, high = 709.0, magic = 6755399441055744.0;
   static constexpr double ln2_head = 0.693145751953125, ln2_tail = 1.42860682030941723212e-6;
   static constexpr int mantissa = 52, bias = 1023, terms = 13, sine_terms = 11;
+  static constexpr int log_terms = 11;
+  static constexpr Bits half_root = 0x3fe6a09e667f3bcd;
 };
 
 constexpr double inverse_factorial(int n) { return n < 2 ? 1.0 : inverse_factorial(n - 1) / n; }
 
-// e^x - 1, exact for small x, as 2^n (e^r - 1) + (2^n - 1) with |r| <= ln(2) / 2 and the series of
-// e^r - 1. Ends at the range of the type; a NaN stays one.
+// e^x as 2^n (1 + rest), with rest = e^r - 1 by its series and |r| <= ln(2) / 2. Ends at the range
+// of the type; a NaN stays one.
 template <class S, class V = Vector<S>>
-inline V expm1(V x) {
+struct Power {
+  V power, rest;
+};
+template <class S, class V = Vector<S>>
+inline Power<S> power_of_e(V x) {
   using E = Exponential<S>;
   typedef typename VectorOf<typename E::Bits>::type Whole;
   x = x < E::low ? all<S>(E::low) : x;
@@ -111,7 +119,55 @@ inline V expm1(V x) {
   bits = (bits << E::mantissa) + (typename E::Bits(E::bias) << E::mantissa);
   V power;
   memcpy(&power, &bits, kBytes);
-  return power * (series * r) + (power - S(1));
+  return {power, series * r};
+}
+
+// e^x - 1, exact for small x, and e^x, exact for large negative x.
+template <class S, class V = Vector<S>>
+inline V expm1(V x) {
+  Power<S> e = power_of_e<S>(x);
+  return e.power * e.rest + (e.power - S(1));
+}
+template <class S, class V = Vector<S>>
+inline V exp_of(V x) {
+  Power<S> e = power_of_e<S>(x);
+  return e.power * e.rest + e.power;
+}
+
+// log x of a positive number, as n log 2 + log m with m from sqrt(1/2) to sqrt(2) and the series
+// of log m in (m - 1) / (m + 1); a NaN stays one.
+template <class S, class V = Vector<S>>
+inline V log_of(V x) {
+  using E = Exponential<S>;
+  typedef typename VectorOf<typename E::Bits>::type Whole;
+  Whole bits;
+  memcpy(&bits, &x, kBytes);
+  Whole n = (bits - E::half_root) >> E::mantissa;
+  bits -= n << E::mantissa;
+  V m;
+  memcpy(&m, &bits, kBytes);
+  V s = (m - S(1)) / (m + S(1)), square = s * s, series = all<S>(S(1) / (2 * E::log_terms + 1));
+#pragma GCC unroll 16
+  for (int k = E::log_terms - 1; k >= 0; k--) series = series * square + S(1) / (2 * k + 1);
+  V whole = __builtin_convertvector(n, V);
+  V log = whole * E::ln2_head + (whole * E::ln2_tail + 2 * s * series);
+  return x != x ? x : log;
+}
+
+// The sum and the largest of the numbers in a vector; a NaN is the largest.
+template <class S, class V = Vector<S>>
+inline S total(V v) {
+  S sum[kWidth<S>];
+  memcpy(sum, &v, kBytes);
+  for (int half = kWidth<S> / 2; half; half /= 2)
+    for (int i = 0; i < half; i++) sum[i] += sum[i + half];
+  return sum[0];
+}
+template <class S, class V = Vector<S>>
+inline S largest_of(V v) {
+  S most = v[0];
+  for (int i = 1; i < kWidth<S>; i++) most = v[i] > most || v[i] != v[i] ? v[i] : most;
+  return most;
 }
 
 template <class S, class V = Vector<S>>

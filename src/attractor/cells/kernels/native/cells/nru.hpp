@@ -155,10 +155,6 @@ struct Nru : Cell<S> {
     s.each(units, [&](At<S> at) { at.grad.put(N, where_positive(at.now(N), at.grad(N))); });
     s.set_back(hidden), s.add_back(memory);
   }
-
-  static void clear_padding(S* row, Block b) {
-    for (int64_t j = b.size; j < padded<S>(b.size); j++) row[b.offset + j] = 0;
-  }
 };
 
 }  // namespace attractor::ATTRACTOR_PATH
