@@ -1,6 +1,7 @@
 """The learner: its matrix, its curve, combined strategies, and what it refuses."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,6 +23,7 @@ from attractor.continual import (
     Freeze,
     Learner,
     MetaSGDCL,
+    Naive,
     Stable,
     Strategy,
     accuracy,
@@ -311,6 +313,24 @@ def test_a_classifier_on_the_features_of_a_frozen_network() -> None:
 def test_a_scheduler_is_no_optimiser() -> None:
     with pytest.raises(InputError, match="from parameters to an optimiser, but it gave a StepLR"):
         Learner(mlp(), digits(), optimiser=lambda p: StepLR(SGD(p, lr=0.1), 1))  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize("make", [Naive, GEM, partial(ER, replay=5), HAT, EWC, Stable])
+def test_a_scheduler_is_no_optimiser_in_a_loop_of_ones_own(make: Callable[[], Strategy]) -> None:
+    strategy, stream = make(), replace(digits(2), identity=True)
+    model = strategy.start(mlp(), stream, generator=seeded())
+    schedule: Any = StepLR(SGD(model.parameters(), lr=0.1), 1)
+    some = stream[0].samples(torch.arange(10))
+
+    def update() -> None:
+        strategy.start_task(model, stream[0], schedule, 3)
+        strategy.loss(model, some).backward()
+        strategy.observe(some)
+        strategy.after_backward(model)
+        strategy.step(model, schedule)
+
+    with pytest.raises(InputError, match="an optimiser, but got the scheduler StepLR, whose step"):
+        update()
 
 
 def test_a_step_after_the_end_is_refused() -> None:

@@ -101,7 +101,32 @@ def test_what_each_loss_is_found_to_heed() -> None:
     found = {loss: heeds_weights(mlp(), some, loss) for loss in (cross_entropy, smooth, averaging)}
     assert found == {cross_entropy: True, smooth: False, averaging: False}
     assert heeds_weights(mlp(), some, smooth_weighted)
-    assert not heeds_weights(mlp(), some[:1], cross_entropy)  # cannot be told from one sample
+    assert heeds_weights(mlp(), some[:1], cross_entropy) is None  # one sample does not tell
+
+
+def hinge(model: nn.Module, some: Batch) -> Tensor:
+    """Nothing for samples that are learnt well enough, and it heeds no weights."""
+    return F.multi_margin_loss(model(some.x), some.y, margin=0.5)
+
+
+def test_samples_without_a_loss_do_not_tell_whether_weights_are_heeded() -> None:
+    model = nn.Linear(2, 2, bias=False)
+    with torch.no_grad():
+        model.weight.copy_(torch.eye(2))
+    y = torch.tensor([0, 1]).repeat(5)
+    learnt = Batch(F.one_hot(y).float(), y, task=torch.zeros(10))
+    new = Batch(F.one_hot(1 - y).float() * torch.arange(1, 11)[:, None] / 3, y, task=learnt.task)
+    assert hinge(model, learnt).item() == 0
+    gradients = GroupGradients(model)
+    assert not gradients.of_groups(learnt, [3, 7], hinge).matrix().any()
+    found = gradients.of_groups(new, [3, 7], hinge).matrix()
+    by_hand = [Flat(model).gradient_of(hinge(model, some)) for some in (new[:3], new[3:])]
+    torch.testing.assert_close(found, torch.stack(by_hand))
+    mean = Balanced()
+    assert mean(model, learnt, learnt, [3, 7], hinge).item() == 0
+    total = mean(model, new, new, [3, 7], hinge)
+    parts = (hinge(model, new[:3]) + hinge(model, new[3:])) / 2
+    torch.testing.assert_close(total, hinge(model, new) + parts)
 
 
 @pytest.mark.parametrize("loss", [cross_entropy, smooth, averaging])

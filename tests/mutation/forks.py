@@ -14,7 +14,10 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-FLAGS = ("-x", "-q", "-m", "not slow", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist")
+FLAGS = (
+    *("-x", "-q", "-m", "not slow", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"),
+    "--timeout=0",  # on the clock, a busy machine would fail tests; `run` limits processor seconds
+)
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,32 @@ def whole(tmp_path: Path) -> Path:
     return tmp_path / "whole"
 
 
+@pytest.mark.parametrize("error", [FileNotFoundError, FileExistsError])
+def test_a_folder_that_is_taken_away_as_it_is_made_is_made_again(
+    error: type[OSError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a process that made it too, put nothing into it, and so removed it."""
+    times, mkdir = iter(range(3)), Path.mkdir
+
+    def too_late(path: Path, *arguments: Any, **options: Any) -> None:
+        if next(times, 2) < 2:
+            raise error(path)
+        mkdir(path, *arguments, **options)
+
+    folder = tmp_path / "out" / "run"
+    monkeypatch.setattr(Path, "mkdir", too_late)
+    with locked(folder, wait=True):
+        assert (folder / ".lock").exists()
+    assert next(times, None) is None
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "run").touch()
+    with pytest.raises(InputError, match="to be able to write .*run, but got: File exists"):
+        go(tmp_path / "run")
+
+
 def test_a_process_is_logged_and_ends(whole: Path) -> None:
     rows = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
     assert [(row["step"], row["split"]) for row in rows] == [

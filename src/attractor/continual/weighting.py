@@ -44,7 +44,8 @@ class Balanced:
     ) -> Tensor:
         both = joined([new, old])
         if self._tried is not base:
-            self._tried, self._heeds = base, heeds_weights(model, both, base)
+            heeds = heeds_weights(model, both, base)
+            self._tried, self._heeds = None if heeds is None else base, bool(heeds)
         if self._heeds:
             of_old = shares(sizes) / len(sizes)
             return base(model, weighted(both, torch.cat([shares([len(new)]), of_old])))
@@ -62,8 +63,10 @@ def groups(batch: Batch, sizes: Sequence[int]) -> list[Batch]:
     return [batch[slice(*span)] for span in pairwise(accumulate(sizes, initial=0))]
 
 
-def heeds_weights(model: nn.Module, batch: Batch, base: Loss) -> bool:
+def heeds_weights(model: nn.Module, batch: Batch, base: Loss) -> bool | None:
     r"""Whether a loss on weighted samples is :math:`\sum_i w_i \ell_i`, tried on a few of them.
+
+    ``None`` if they do not tell: one sample, or samples without any loss.
 
     Example:
         >>> model, y = nn.Linear(2, 2), torch.tensor([0, 1, 1])
@@ -73,11 +76,13 @@ def heeds_weights(model: nn.Module, batch: Batch, base: Loss) -> bool:
     """
     some = batch[:PROBE]
     if len(some) < 2:
-        return False
+        return None
     weight = torch.linspace(1, 2, len(some), dtype=torch.float64) / len(some)
     with torch.no_grad(), evaluating(model):
         each = [float(base(model, some[row : row + 1])) for row in range(len(some))]
         found = float(base(model, weighted(some, weight)))
+    if not any(each):
+        return None
     wanted = float(weight @ torch.tensor(each, dtype=torch.float64))
     return abs(found - wanted) <= 1e-3 * abs(wanted)
 

@@ -31,7 +31,7 @@ def locked(folder: Path, *, wait: bool) -> Iterator[None]:
     """Hold a folder for this process alone; it is gone again if nothing was put into it."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     with explained(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        _make(folder)
         lock = FileLock(folder / LOCK, timeout=-1 if wait else 0)
         try:
             lock.acquire()
@@ -49,6 +49,14 @@ def locked(folder: Path, *, wait: bool) -> Iterator[None]:
                 for path in made:
                     path.rmdir()
         lock.release()
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, again if a process that made it too takes it away meanwhile."""
+    for _ in range(100):
+        with suppress(FileNotFoundError, FileExistsError):
+            return folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def clear(folder: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from attractor.errors import InputError
 from attractor.tasks import Batch, StoredTask, cross_entropy
@@ -98,7 +99,7 @@ class Strategy:
 
     def step(self, model: nn.Module, optimiser: Optimizer) -> None:
         """Change the parameters."""
-        optimiser.step()
+        trains(optimiser).step()
 
     def end_task(self, model: nn.Module, task: StoredTask) -> None:
         """After the last of a task's updates."""
@@ -114,3 +115,14 @@ class Strategy:
                 f"expected no state for {type(self).__name__}, but got {', '.join(state)}. "
                 "Resume with the strategy that was saved."
             )
+
+
+def trains(optimiser: Optimizer) -> Optimizer:
+    """The optimiser, once it is known to be one: a scheduler's `step` would train nothing."""
+    if isinstance(optimiser, LRScheduler):
+        raise InputError(
+            f"expected an optimiser, but got the scheduler {type(optimiser).__name__}, whose step "
+            "changes rates and no parameters. Give the strategy its optimiser, and call the "
+            "scheduler's step after it."
+        )
+    return optimiser

@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 from torch.optim import SGD, Optimizer
 
 from attractor.checks import number
-from attractor.continual.strategies.base import Loss, Strategy
+from attractor.continual.strategies.base import Loss, Strategy, trains
 from attractor.continual.strategies.masks import Connection, Masked
 from attractor.errors import InputError
 from attractor.tasks import Batch, StoredTask
@@ -152,7 +152,7 @@ class HAT(Strategy):
         limits = list(self._freedom()) if self.scales_changes else []
         before = [parameter.clone() for parameter, _ in limits]
         with torch.enable_grad():
-            optimiser.step()
+            trains(optimiser).step()
         for (parameter, free), old in zip(limits, before, strict=True):
             parameter.copy_(torch.lerp(old, parameter, free))
         for e in self.model.embedding(self.task):

@@ -4,7 +4,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from attractor.checks import number
-from attractor.continual.strategies.base import Strategy
+from attractor.continual.strategies.base import Strategy, trains
 from attractor.errors import InputError
 from attractor.tasks import StoredTask
 
@@ -44,6 +44,6 @@ class Stable(Strategy):
     def start_task(
         self, model: nn.Module, task: StoredTask, optimiser: Optimizer, updates: int
     ) -> None:
-        for group in optimiser.param_groups:
+        for group in trains(optimiser).param_groups:
             rate = group.setdefault("first_lr", group["lr"])
             group["lr"] = max(rate * self.gamma**task.place, min(rate, self.least))

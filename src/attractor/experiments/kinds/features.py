@@ -72,9 +72,10 @@ def kept_features(
         path.unlink(missing_ok=True)
 
         def make() -> Supervised:
+            process = pretraining(settings, source.first().arrays()[0], device)
             # not for -v alone: nothing else is seen until the first run starts
             logger.warning("pretraining a network for features; progress is in %s", folder)
-            return pretraining(settings, source.first().arrays()[0], device)
+            return process
 
         def write(process: Supervised) -> dict[str, Any]:
             write_state(path, _features(process, source.rest(), device))
