@@ -324,7 +324,7 @@ def test_a_scheduler_is_no_optimiser_in_a_loop_of_ones_own(make: Callable[[], St
 
     def update() -> None:
         strategy.start_task(model, stream[0], schedule, 3)
-        strategy.loss(model, some).backward()
+        torch.autograd.backward(strategy.loss(model, some))
         strategy.observe(some)
         strategy.after_backward(model)
         strategy.step(model, schedule)

@@ -117,7 +117,7 @@ class Strategy:
             )
 
 
-def trains(optimiser: Optimizer) -> Optimizer:
+def trains(optimiser: Optimizer | LRScheduler) -> Optimizer:
     """The optimiser, once it is known to be one: a scheduler's `step` would train nothing."""
     if isinstance(optimiser, LRScheduler):
         raise InputError(
