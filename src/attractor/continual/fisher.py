@@ -1,6 +1,6 @@
 """How much the answers to a task depend on each weight, and penalties made of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -55,15 +55,46 @@ def fisher_diagonal(
     Shape:
         ``(parameters,)``.
     """
+
+    def label(batch: Batch) -> Batch:
+        return relabelled(gradients.model, batch, generator) if sampled else batch
+
+    return of_samples(
+        gradients, task, base, of=torch.square, samples=samples, generator=generator, label=label
+    )
+
+
+def of_samples(
+    gradients: GroupGradients,
+    task: StoredTask,
+    base: Loss,
+    *,
+    of: Callable[[Tensor], Tensor],
+    samples: int | None,
+    generator: Generator,
+    label: Callable[[Batch], Batch] = lambda batch: batch,
+) -> Tensor:
+    """The mean of a function of single samples' gradients on a task, of the model as it is in use.
+
+    Args:
+        gradients: of the model.
+        task: whose training samples are taken.
+        base: the loss.
+        of: the function, as for `GroupGradients.of_samples`.
+        samples: how many; ``None`` means all.
+        generator: draws the samples.
+        label: changes the samples before their loss is taken.
+
+    Shape:
+        ``(parameters,)``.
+    """
     device = gradients.flat.parameters[0].device
     chosen = torch.randperm(len(task), generator=generator)[:samples]
     total = torch.zeros_like(gradients.flat.values())
     with evaluating(gradients.model):
         for index in torch.split(chosen, PIECE):
-            batch = task.samples(index, generator).map(lambda t: t.to(device))
-            if sampled:
-                batch = relabelled(gradients.model, batch, generator)
-            total += gradients.squares(batch, base) * len(batch)
+            batch = label(task.samples(index, generator).map(lambda t: t.to(device)))
+            total += gradients.of_samples(batch, base, of) * len(batch)
     return total / len(chosen)
 
 

@@ -7,7 +7,7 @@ samples (:math:`\sum_{i \in u} \delta_i h_i^\top`) or the mean square of every s
 networks, and losses that do not heed weights, take a pass per group or per sample.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -66,18 +66,31 @@ class GroupGradients:
         Shape:
             ``(parameters,)``.
         """
+        return self.of_samples(batch, base, torch.square)
+
+    def of_samples(self, batch: Batch, base: Loss, of: Callable[[Tensor], Tensor]) -> Tensor:
+        """The mean over samples of a function of each one's gradient.
+
+        Args:
+            batch: the samples.
+            base: the loss.
+            of: such as `torch.abs`; with :math:`f(a b) = f(a) f(b)`.
+
+        Shape:
+            ``(parameters,)``.
+        """
         batch = weighted(batch, torch.ones(len(batch)))
         recorded = self._record(batch, base) if self.is_fast(batch, base) else None
         if recorded is not None:
             reads, deltas = recorded
-            squares = [None if delta is None else delta.square() for delta in deltas]
-            parts = self._parts([h.square() for h in reads], squares, [len(batch)])
+            sizes = [None if delta is None else of(delta) for delta in deltas]
+            parts = self._parts([of(h) for h in reads], sizes, [len(batch)])
             total = torch.cat(parts, 1)[0]
         else:
             total = torch.zeros_like(self.flat.values())
             for row in range(len(batch)):
                 one = self._one_by_one(batch[row : row + 1], [1], base)
-                total += one.matrix()[0].square()
+                total += of(one.matrix()[0])
         return total / len(batch)
 
     def is_fast(self, batch: Batch, base: Loss) -> bool:

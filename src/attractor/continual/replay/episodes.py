@@ -104,9 +104,18 @@ class Episodes:
         generator = generator or self.generator
         return self._seen(self._any(count, tasks, generator), generator)
 
+    @property
+    def tasks(self) -> list[int]:
+        """All tasks that have places of their own."""
+        return list(range(self.memory.groups)) if isinstance(self.memory, Slots) else []
+
+    def __len__(self) -> int:
+        """How many samples are kept."""
+        return sum(self.sizes(self.tasks)) if isinstance(self.memory, Slots) else len(self.memory)
+
     def draw_with(self, count: int, generator: Generator, *, extra: int) -> tuple[Batch, Columns]:
-        """Samples of all that is held, and what else was kept of each."""
-        columns = self._any(count, list(range(len(getattr(self.memory, "seen", ())))), generator)
+        """Samples of all that is kept, and what else was kept of each."""
+        columns = self._any(count, self.tasks, generator)
         return self._seen(columns[:-extra], generator), columns[-extra:]
 
     def _any(self, count: int, tasks: list[int], generator: Generator) -> Columns:
@@ -133,7 +142,7 @@ class Episodes:
     def everything(self) -> Batch:
         """All that is kept."""
         if isinstance(self.memory, Slots):
-            return self.all_of(list(range(self.memory.groups)))
+            return self.all_of(self.tasks)
         return self._seen(self.memory.rows(), self.generator)
 
     def sizes(self, tasks: list[int]) -> list[int]:

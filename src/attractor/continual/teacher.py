@@ -1,0 +1,53 @@
+"""The network as it was after the last task, which the present one is held against."""
+
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attractor.state import cloned
+from attractor.tasks import Batch
+from attractor.tasks.answers import answer
+
+
+class Teacher:
+    """A frozen copy of a network.
+
+    Example:
+        >>> teacher = Teacher()
+        >>> teacher.knows
+        False
+        >>> teacher.copy(nn.Linear(2, 3))
+        >>> teacher.says(Batch(torch.ones(4, 2), torch.zeros(4))).shape
+        torch.Size([4, 3])
+    """
+
+    def __init__(self) -> None:
+        self.model: nn.Module | None = None
+
+    @property
+    def knows(self) -> bool:
+        """Whether there was a task before."""
+        return self.model is not None
+
+    def copy(self, model: nn.Module) -> None:
+        """Be as a network is now."""
+        self.model = deepcopy(model).requires_grad_(False).eval()
+
+    @torch.no_grad()
+    def says(self, batch: Batch) -> Tensor:
+        """Its answers to some samples."""
+        assert self.model is not None
+        return answer(self.model, batch)
+
+    def state_dict(self) -> dict[str, Any] | None:
+        return None if self.model is None else cloned(dict(self.model.state_dict()))
+
+    def load_state_dict(self, state: dict[str, Any] | None, like: nn.Module) -> None:
+        """Go on as another one was; `like` is a network of the same kind."""
+        self.model = None
+        if state is not None:
+            self.copy(like)
+            assert self.model is not None
+            self.model.load_state_dict(state)
