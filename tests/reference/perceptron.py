@@ -68,3 +68,23 @@ class Perceptron:
         for x, y in batch:
             total += self.of_one(theta, x, y)[0] ** 2
         return total / len(batch)
+
+    def says(self, theta: Array, x: Array) -> tuple[Array, Array]:
+        """The outputs, before any softmax, and the last hidden units."""
+        *hidden, (W, b) = self.layers(theta)
+        for V, c in hidden:
+            x = np.tanh(V @ x + c)
+        return np.asarray(W @ x + b), x
+
+    def back(self, theta: Array, x: Array, delta: Array) -> Array:
+        """The gradient of delta'outputs in the weights."""
+        layers, shown = self.layers(theta), [x]
+        for W, b in layers[:-1]:
+            shown.append(np.tanh(W @ shown[-1] + b))
+        gradient = np.zeros_like(theta)
+        into = self.layers(gradient)
+        for place in reversed(range(len(layers))):
+            into[place][0][:] = np.outer(delta, shown[place])
+            into[place][1][:] = delta
+            delta = (layers[place][0].T @ delta) * (1 - shown[place] ** 2)
+        return gradient

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from reference import strategies_more as more
 from reference.maths import sigmoid
 from reference.perceptron import Batch, Perceptron
 from reference.result import Array
@@ -285,15 +286,25 @@ def metasgd_cl(
 
 REFERENCES: dict[str, Callable[..., Array]] = {
     "agem": agem,
+    "der": more.der,
+    "derpp": more.der,
     "er": er,
+    "er_ace": more.er_ace,
     "ewc": ewc,
     "freeze": freeze,
+    "gdumb": more.gdumb,
     "gem": gem,
     "hat": hat,
+    "icarl": more.icarl,
     "joint": joint,
+    "lwf": more.lwf,
+    "mas": more.mas,
     "metasgd_cl": metasgd_cl,
     "naive": naive,
     "online_ewc": online_ewc,
+    "progressive": more.progressive,
+    "si": more.si,
+    "slda": more.slda,
     "stable": stable,
 }
 """A second implementation of every strategy."""

@@ -46,12 +46,10 @@ class Columns(nn.Module):
 
     needs_task = True
 
-    def __init__(
-        self, model: nn.Module, shown: Batch, count: int, *, generator: Generator
-    ) -> None:
+    def __init__(self, model: nn.Module, shown: Batch, count: int, *, generator: Generator) -> None:
         super().__init__()
         self.joined = _joined_layers(model, shown)
-        self.first = deepcopy(model)
+        self._first = (deepcopy(model),)  # in a tuple, since it is no part of the network
         self.columns = nn.ModuleList([model])
         self.laterals = nn.ModuleList([nn.ModuleDict()])
         self._reads: Reads = {}
@@ -61,7 +59,7 @@ class Columns(nn.Module):
 
     def add(self, generator: Generator) -> None:
         """One column more."""
-        place, column = len(self.columns), deepcopy(self.first).requires_grad_(True)
+        place, column = len(self.columns), deepcopy(self._first[0]).requires_grad_(True)
         with torch.no_grad():
             for weight in column.parameters():
                 order = torch.randperm(weight.numel(), generator=generator).to(weight.device)
@@ -71,7 +69,8 @@ class Columns(nn.Module):
         for name in self.joined:
             layer: Any = column.get_submodule(name)
             zeros = [torch.zeros_like(layer.weight) for _ in range(place)]
-            self.laterals[place][_key(name)] = nn.ParameterList(zeros)  # type: ignore[index]
+            of_layer: Any = self.laterals[place]
+            of_layer[_key(name)] = nn.ParameterList(zeros)
         self._listen(place)
 
     def _listen(self, place: int) -> None:
@@ -85,8 +84,8 @@ class Columns(nn.Module):
     ) -> Tensor:
         self._reads[place, name] = inputs[0]
         if place:
-            laterals: Any = self.laterals[place][_key(name)]  # type: ignore[index]
-            for earlier, U in enumerate(laterals):
+            of_layer: Any = self.laterals[place]
+            for earlier, U in enumerate(of_layer[_key(name)]):
                 output = output + F.linear(self._reads[earlier, name], U)
         return output
 
@@ -107,7 +106,6 @@ class Columns(nn.Module):
 
     def learn(self, task: int) -> None:
         """Freeze all but the column of a task and what it hears."""
-        self.first.requires_grad_(False)
         for place in range(len(self.columns)):
             for part in (self.columns[place], self.laterals[place]):
                 part.requires_grad_(place == task)

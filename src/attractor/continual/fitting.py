@@ -14,7 +14,12 @@ from attractor.tasks.answers import answer
 from attractor.tasks.streams import Stream
 
 
-def check_limits(strategy: Strategy, model: nn.Module, optimiser: object = None) -> None:
+def check_limits(
+    strategy: Strategy,
+    model: nn.Module,
+    optimiser: object = None,
+    stream: Stream | None = None,
+) -> None:
     """Refuse what a strategy declares that it cannot do, before it starts.
 
     Args:
@@ -22,6 +27,7 @@ def check_limits(strategy: Strategy, model: nn.Module, optimiser: object = None)
         model: the network, as it is before `start`.
         optimiser: a key of ``OPTIMISERS``, a table with a ``name``, or what makes one; of what has
             no key, nothing is known.
+        stream: the tasks; one whose samples have an answer at each step counts as ``"each step"``.
 
     Example:
         >>> from attractor.continual import HAT
@@ -29,6 +35,8 @@ def check_limits(strategy: Strategy, model: nn.Module, optimiser: object = None)
         >>> check_limits(HAT(), MLP([64, 32, 10]), "adam")
     """
     networks, key = kinds(model), _key(optimiser)
+    if stream is not None and stream[0].answers == "each step":
+        networks.add("each step")
     for kind, why in strategy.limits.items():
         if kind in networks or kind == key:
             got = f"a {type(model).__name__}, of the kind" if kind in networks else "the optimiser"

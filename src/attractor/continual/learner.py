@@ -90,7 +90,7 @@ class Learner:
         self.base: Loss = stream[0].loss if loss is None else loss
         self.stream = stream
         self.strategy = strategy if strategy is not None else Naive()
-        check_limits(self.strategy, model, optimiser)
+        check_limits(self.strategy, model, optimiser, stream)
         self._generator = torch.Generator().manual_seed(seed)
         draws = torch.randint(2**62, (), generator=self._generator)
         self._random = torch.Generator().manual_seed(seed).get_state()

@@ -33,7 +33,7 @@ class Teacher:
 
     def copy(self, model: nn.Module) -> None:
         """Be as a network is now."""
-        self.model = deepcopy(model).requires_grad_(False).eval()
+        self.model = _frozen(model)
 
     @torch.no_grad()
     def says(self, batch: Batch) -> Tensor:
@@ -46,8 +46,10 @@ class Teacher:
 
     def load_state_dict(self, state: dict[str, Any] | None, like: nn.Module) -> None:
         """Go on as another one was; `like` is a network of the same kind."""
-        self.model = None
-        if state is not None:
-            self.copy(like)
-            assert self.model is not None
+        self.model = None if state is None else _frozen(like)
+        if self.model is not None and state is not None:
             self.model.load_state_dict(state)
+
+
+def _frozen(model: nn.Module) -> nn.Module:
+    return deepcopy(model).requires_grad_(False).eval()

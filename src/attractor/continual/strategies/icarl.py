@@ -18,6 +18,7 @@ from attractor.continual.teacher import Teacher
 from attractor.continual.weighting import evaluating
 from attractor.tasks import Batch, StoredTask, joined
 from attractor.tasks.answers import answer, cross_entropy
+from attractor.tasks.batch import stacked
 from attractor.tasks.streams import Stream
 
 PIECE = 500
@@ -104,7 +105,7 @@ class ICaRL(Strategy):
     def _draw(self, generator: Generator) -> Batch | None:
         if not self.exemplars:
             return None
-        columns = tuple(torch.cat(parts) for parts in zip(*self.exemplars.values(), strict=True))
+        columns = tuple(map(stacked, zip(*self.exemplars.values(), strict=True)))
         chosen = distinct(self.replay, len(columns[0]), generator)
         batch = samples(tuple(column[chosen] for column in columns))
         return self._seen(batch, generator).to(next(self.model.parameters()).device)
@@ -121,9 +122,9 @@ class ICaRL(Strategy):
         index, labels = torch.arange(len(task)), _labels(task)
         for label in task.classes:
             own = index[labels == label]
-            parts = [rows(task.samples(some), raw=raw) for some in own.split(PIECE)]
+            parts = [rows(task.samples(some), raw=raw) for some in torch.split(own, PIECE)]
             parts += [self.exemplars[label]] if label in self.exemplars else []
-            among = tuple(torch.cat(column) for column in zip(*parts, strict=True))
+            among: Columns = tuple(map(stacked, zip(*parts, strict=True)))
             chosen = herded(self._features(model, among), room)
             self.exemplars[label] = tuple(column[chosen] for column in among)
         self.exemplars = {c: tuple(x[:room] for x in kept) for c, kept in self.exemplars.items()}
@@ -146,7 +147,7 @@ class ICaRL(Strategy):
     def _features(self, model: nn.Module, columns: Columns) -> Tensor:
         device, found = next(model.parameters()).device, []
         with evaluating(model):
-            for some in torch.arange(len(columns[0])).split(PIECE):
+            for some in torch.split(torch.arange(len(columns[0])), PIECE):
                 batch = self._seen(samples(tuple(column[some] for column in columns)))
                 found.append(F.normalize(features(model, batch.to(device))))
         return torch.cat(found)
@@ -171,4 +172,4 @@ class ICaRL(Strategy):
 
 def _labels(task: StoredTask) -> Tensor:
     """The class of each training sample."""
-    return torch.cat([task.samples(some).y for some in torch.arange(len(task)).split(PIECE)])
+    return torch.cat([task.samples(some).y for some in torch.split(torch.arange(len(task)), PIECE)])

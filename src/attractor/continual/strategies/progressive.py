@@ -1,5 +1,7 @@
 """Progressive networks."""
 
+from typing import Any
+
 from torch import Generator, nn
 from torch.optim import Optimizer
 
@@ -44,7 +46,7 @@ class Progressive(Strategy):
         device = next(model.parameters()).device
         shown = stream[0].first("test", 2).to(device)
         self.model = Columns(model, shown, len(stream), generator=generator).to(device)
-        self._generator = generator
+        self._generator, self.task = generator, 0
         return self.model
 
     def extend(self, stream: Stream) -> None:
@@ -53,9 +55,18 @@ class Progressive(Strategy):
     def start_task(
         self, model: nn.Module, task: StoredTask, optimiser: Optimizer, updates: int
     ) -> None:
-        self.model.learn(task.place)
+        self._learn(task.place)
 
-    def after_backward(self, model: nn.Module) -> None:
-        for parameter in model.parameters():
+    def _learn(self, task: int) -> None:
+        self.task = task
+        self.model.learn(task)
+        for parameter in self.model.parameters():
             if not parameter.requires_grad:
                 parameter.grad = None
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"task": self.task, "generator": self._generator.get_state()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._learn(state["task"])
+        self._generator.set_state(state["generator"])

@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, nn
 from torch.optim import Optimizer
 
 from attractor.checks import number, whole
@@ -62,7 +62,8 @@ class SLDA(Strategy):
         weight = readout(model)[1].weight.detach()
         self.means, self.counts = torch.zeros_like(weight), weight.new_zeros(len(weight))
         self.covariance = weight.new_zeros(weight.shape[1], weight.shape[1])
-        self.tasks, self._batch = 0, None
+        self.tasks = 0
+        self._batch: Batch | None = None
         return model
 
     def start_task(
@@ -74,7 +75,7 @@ class SLDA(Strategy):
             self.counts = torch.cat([self.counts, self.counts.new_zeros(more)])
 
     def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
-        self._batch: Batch | None = batch
+        self._batch = batch
 
     def step(self, model: nn.Module, optimiser: Optimizer) -> None:
         if self.tasks < self.base:
@@ -113,7 +114,7 @@ class SLDA(Strategy):
         self.tasks += 1
         if self.tasks == self.base:
             device = next(model.parameters()).device
-            for some in torch.arange(len(task)).split(PIECE):
+            for some in torch.split(torch.arange(len(task)), PIECE):
                 self._learn(model, task.samples(some).to(device))
             self._answer(model)
 
