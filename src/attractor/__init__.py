@@ -1,7 +1,6 @@
 """Memory that lasts, in PyTorch: recurrent cells, learned optimisers, continual learning."""
 
 from importlib import import_module
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 from attractor.errors import InputError as InputError
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from attractor.cells import copy_to_torch as copy_to_torch
     from attractor.cells.layer.named import *  # noqa: F403 - typed in named.pyi
 
-__version__ = _version("attractor")
+    __version__: str
 
 _FROM_CELLS = ("CELLS", "Cell", "Recurrent", "copy_from_torch", "copy_to_torch")
 
@@ -24,7 +23,10 @@ _FROM_CELLS = ("CELLS", "Cell", "Recurrent", "copy_from_torch", "copy_to_torch")
 if not TYPE_CHECKING:  # a checker knows all names from above, and so finds misspelt ones
 
     def __getattr__(name: str) -> Any:
-        # torch is imported when a name is first used, so that `attractor --help` answers at once
+        # what takes long is imported when it is first used, so that `attractor --help` answers
+        # at once
+        if name == "__version__":
+            return import_module("importlib.metadata").version("attractor")
         if not name.startswith("_"):
             cells = import_module("attractor.cells")
             if name in _FROM_CELLS:

@@ -13,6 +13,7 @@ from attractor.experiments.config import RunConfig
 from attractor.experiments.repeat import compared, read_run, verify
 from attractor.experiments.train import run_all, run_folder, train
 from attractor.report import build
+from attractor.runs.engines import Places
 from attractor.runs.folder import damage, repeat
 from attractor.runs.read import load_runs
 from attractor.runs.repeatable import repeatable
@@ -130,17 +131,17 @@ def test_a_run_can_be_repeated_from_what_is_mailed(folder: Path, tmp_path: Path)
 def test_doing_again_what_was_stopped_goes_on(tmp_path: Path) -> None:
     """``--force`` and Ctrl-C, and the same command once more."""
     configs = [tiny(*SHORT), tiny(*SHORT, label="LSTM")]
-    run_all(configs, tmp_path, jobs=1)
+    run_all(configs, tmp_path, places=Places(jobs=1))
     first = run_folder(tmp_path, configs[0]) / "done.json"
     before = first.stat().st_mtime_ns
-    run_all(configs, tmp_path, jobs=1, force=True)
+    run_all(configs, tmp_path, places=Places(jobs=1), force=True)
     assert first.stat().st_mtime_ns != before
     again = first.stat().st_mtime_ns
     folders = [run_folder(tmp_path, config) for config in configs]
     repeat(folders)  # as if it had been stopped between the two
     (folders[0] / "again").unlink()
     (folders[1] / "done.json").unlink()
-    run_all(configs, tmp_path, jobs=1, force=True)
+    run_all(configs, tmp_path, places=Places(jobs=1), force=True)
     assert first.stat().st_mtime_ns == again
     assert not (run_folder(tmp_path, configs[1]) / "again").exists()
 

@@ -13,6 +13,7 @@ from attractor.cli.list import list_
 from attractor.cli.meta import app as meta
 from attractor.cli.report import report
 from attractor.cli.run import run
+from attractor.cli.sweep import sweep
 from attractor.cli.text import Formatter, warn
 from attractor.cli.verify import verify
 from attractor.errors import InputError, RunError
@@ -25,6 +26,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run", epilog="Example: attractor run demo --set train.steps=200 --only LSTM")(run)
+app.command(
+    "sweep", epilog="Example: attractor sweep demo --grid model.hidden_size=16,32 --seeds 0-1"
+)(sweep)
 app.command("verify", epilog="Example: attractor verify runs/demo/lstm-0-*")(verify)
 app.command("list", epilog="Example: attractor list cells")(list_)
 app.command("report", epilog="Example: attractor report runs/demo -o report.html")(report)

@@ -4,6 +4,7 @@ import json
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,7 @@ class Watch:
         self.out = out
         self.quiet = quiet
         self.finished = 0
+        self.endings = Counter[str]()
         self.bars: dict[str, Any] = {}
         self.seen: dict[str, tuple[int, float]] = {}
         """By run, the first step that was seen of it, and when."""
@@ -73,15 +75,21 @@ class Watch:
         """Take note that a run ended."""
         # one that was stopped before its end, or never begun, is not finished
         self.finished += ended.how != "stopped"
+        self.endings[ended.how] += 1
         with self.drawing:
             self.open.pop(ended.config.id, None)
             bar = self.bars.pop(ended.config.id, None)
             if bar is not None:
                 self.progress.remove_task(bar)
-        self.progress.update(self.all, completed=self.finished)
+        self.progress.update(self.all, completed=self.finished, note=self._counts())
         if not (self.live or self.quiet):
             name = named(ended.config)
             print(f"[{self.finished}/{self.total}] {name}: {ended.how}", file=sys.stderr)
+
+    def _counts(self) -> str:
+        """How many runs are under way, and how many ended badly."""
+        counts = {"running": len(self.bars), **self.endings}
+        return ", ".join(f"{n} {what}" for what, n in counts.items() if n and what != "done")
 
     def _look(self) -> None:
         next_line = time.monotonic() + BETWEEN_LINES

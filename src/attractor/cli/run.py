@@ -50,6 +50,7 @@ def run(
     from attractor.cli.progress import Watch
     from attractor.experiments.train import run_all, run_folder
     from attractor.files import check_target
+    from attractor.runs.engines import Places
     from attractor.runs.memory import keep_memory
 
     keep_memory()
@@ -63,13 +64,19 @@ def run(
         check_target(report, "--report")
     with Watch(configs, out, quiet=quiet) as watch:
         ended = run_all(
-            configs, out, data=data, jobs=jobs, wait=wait, force=force, on_end=watch.end
+            configs,
+            out,
+            data=data,
+            places=Places(jobs=jobs),
+            wait=wait,
+            force=force,
+            on_end=watch.end,
         )
-    _explain(ended)
+    explain(ended)
     folders = [run_folder(out, one.config) for one in ended if one.how in ("done", "failed")]
     if folders and not any(one.how == "stopped" for one in ended):
-        _show(folders, report, as_json)
-    raise typer.Exit(_exit_code([one.how for one in ended]))
+        show(folders, report, as_json)
+    raise typer.Exit(exit_code([one.how for one in ended]))
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -107,7 +114,7 @@ def _configs(name: str, changes: list[str], only: list[str], seeds: list[int]) -
     return [single.model_copy(update={"seed": seed}) for seed in seeds or [single.seed]]
 
 
-def _explain(ended: list[Any]) -> None:
+def explain(ended: list[Any]) -> None:
     """One sentence for each thing that went wrong, however many runs it stopped."""
     for message in dict.fromkeys(one.message for one in ended if one.message):
         warn(message)
@@ -116,14 +123,16 @@ def _explain(ended: list[Any]) -> None:
         warn(f"stopped; {stopped} of {len(ended)} runs are saved and go on with the same command.")
 
 
-def _exit_code(endings: list[str]) -> int:
+def exit_code(endings: list[str]) -> int:
+    """Of the command, from how its runs ended."""
     for how, code in (("stopped", 130), ("refused", 2), ("failed", 1), ("busy", 1)):
         if how in endings:
             return code
     return 0
 
 
-def _show(folders: list[Path], report: Path | None, as_json: bool) -> None:
+def show(folders: list[Path], report: Path | None, as_json: bool) -> None:
+    """Print what runs came to, and write a report of them if that was asked."""
     from attractor.cli.tables import results_table
     from attractor.results import summary
     from attractor.runs.environment import mixed

@@ -96,7 +96,8 @@ def agreement(own: dict[str, Any], changes: dict[str, Any]) -> int:
 def changed(content: dict[str, Any], changes: Iterable[str]) -> dict[str, Any]:
     """Apply ``a.b=value`` changes.
 
-    ``strategy=er`` is short for ``strategy.name=er``, and likewise for all that has a name.
+    ``strategy=er`` is short for ``strategy.name=er``, and likewise for all that has a name;
+    ``cell=nru`` is short for ``model.cell=nru``.
 
     Example:
         >>> changed({"train": {"steps": 5}}, ["train.steps=7", "train.device=cuda"])
@@ -111,6 +112,8 @@ def changed(content: dict[str, Any], changes: Iterable[str]) -> dict[str, Any]:
                 f"expected a change as a.b=value, but got {shortened(change)}. Try train.steps=100."
             )
         value = _value(text.strip())
+        if parts == ["cell"]:
+            parts = ["model", "cell"]
         if len(parts) == 1 and parts[0] in NAMED and isinstance(value, str):
             parts.append("name")
         table: Any = content

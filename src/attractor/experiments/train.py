@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from attractor.errors import RunError
+from attractor.errors import InputError, RunError, unknown
 from attractor.experiments.config import ExperimentConfig, RunConfig
 from attractor.experiments.kinds import kind
 from attractor.experiments.work import Work
 from attractor.runs import folder as folders
-from attractor.runs import jobs as parallel
 from attractor.runs.data import checksum
 from attractor.runs.drive import Context, Every, drive, never
+from attractor.runs.engines import ENGINES, Places
 from attractor.runs.jobs import Ended
-from attractor.training.process import Diverged
+from attractor.training.process import Diverged, Stopped
 
 
 def run_folder(out: Path, config: RunConfig) -> Path:
@@ -84,12 +84,13 @@ def run_all(
     out: Path,
     *,
     data: Path | None = None,
-    jobs: int | None = None,
+    places: Places = Places(),  # noqa: B008 - a constant
     wait: bool = False,
     force: bool = False,
+    retry: bool = True,
     on_end: Callable[[Ended[RunConfig]], None] = lambda ended: None,
 ) -> list[Ended[RunConfig]]:
-    """Do the runs that are not done yet, as many at a time as there are cores.
+    """Do the runs that are not done yet, as many at a time as there is room for.
 
     A failed run does not stop the others. SIGINT and SIGTERM let every run save itself first.
 
@@ -97,30 +98,51 @@ def run_all(
         configs: what to run.
         out: the folder that holds all runs.
         data: the data root.
-        jobs: processes; by default one per core and ``train.threads``.
+        places: where, and how many at a time; by default on this machine, one per core and
+            ``train.threads``.
         wait: wait for runs that another process has.
         force: do finished runs again; if that was stopped, it goes on.
+        retry: try runs again that failed before; else they are told with what they failed of.
         on_end: told of each run as it ends.
     """
+    if places.engine not in ENGINES:
+        raise unknown("engine", places.engine, ENGINES)
     out = Path(out).absolute()  # workers may have another current folder
-    places = {config.id: run_folder(out, config) for config in configs}
+    folder_of = {config.id: run_folder(out, config) for config in configs}
     if force:
-        folders.repeat(places.values())
+        folders.repeat(folder_of.values())
     else:
-        folders.keep(places.values())
-    todo = [config for config in configs if folders.is_open(places[config.id])]
+        folders.keep(folder_of.values())
+    todo = [config for config in configs if folders.is_open(folder_of[config.id])]
     finished = [Ended(config, "done") for config in configs if config not in todo]
+    if not retry:
+        failed = {config.id: folders.failure(folder_of[config.id]) for config in todo}
+        finished += [
+            Ended(config, "failed", f"{named(config)} failed before: {why}. Try --retry.")
+            for config in todo
+            if (why := failed[config.id])
+        ]
+        todo = [config for config in todo if not failed[config.id]]
     for one in finished:
         on_end(one)
     if not todo:
         return finished
     threads = max(config.train.threads for config in todo)
-    workers = jobs or max(1, parallel.cores() // threads)
-    do = partial(_do, out=out, data=data, wait=wait)
-    return finished + parallel.do_all(todo, do, name=named, jobs=workers, on_end=on_end)
+    # a cluster may start a run again elsewhere before its first worker has let it go
+    do = partial(_do, out=out, data=data, wait=wait or places.engine != "local")
+    run = ENGINES[places.engine]
+    return finished + run(
+        todo, do, name=named, folder=out, threads=threads, places=places, on_end=on_end
+    )
 
 
 def _do(
     config: RunConfig, *, out: Path, data: Path | None, wait: bool, stop: Callable[[], bool]
 ) -> None:
-    train(config, out, data=data, wait=wait, stop=stop)
+    try:
+        train(config, out, data=data, wait=wait, stop=stop)
+    except (Stopped, InputError, RunError):
+        raise
+    except Exception as error:  # a mistake of ours, or of a user's own class: kept with the run
+        folders.fail(run_folder(out, config), f"{type(error).__name__}: {error}".splitlines()[0])
+        raise

@@ -138,6 +138,23 @@ def damage(folder: Path) -> str:
     return "" if log == found["log"] else f"{LOG_FILE} is not what the run wrote"
 
 
+def fail(folder: Path, reason: str) -> None:
+    """Keep with a run why it failed, where it has a folder already."""
+    if folder.is_dir() and not (folder / FAILED).exists():
+        write_json(folder / FAILED, {"reason": reason})
+
+
+def failure(folder: Path) -> str:
+    """Why a run failed, or nothing if it did not."""
+    try:
+        found = json.loads((folder / FAILED).read_bytes())
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError, RecursionError):
+        return f"{FAILED} cannot be read"
+    return str(found.get("reason", "unknown")) if isinstance(found, dict) else "unknown"
+
+
 def write_json(path: Path, content: dict[str, Any]) -> None:
     write_atomic(path, json.dumps(content, indent=1) + "\n")
 

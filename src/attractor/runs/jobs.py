@@ -69,7 +69,7 @@ def do_all(
     with stoppable() as flag:
         workers = min(jobs, len(configs))
         if workers <= 1:
-            ended: Iterator[Ended[T]] = (_run(one, do, name, flag) for one in configs)
+            ended: Iterator[Ended[T]] = (run_one(one, do, name, flag) for one in configs)
         else:
             ended = _parallel(configs, do, name, flag, workers)
         for one in ended:
@@ -102,7 +102,7 @@ def _parallel(
 def _work(config: T, do: Do[T], name: Callable[[T], str], flag: Path) -> Ended[T]:
     keep_memory()
     with _ending_with_parent(_alive(flag)):
-        return _run(config, do, name, flag)
+        return run_one(config, do, name, flag)
 
 
 @contextmanager
@@ -151,8 +151,15 @@ def _ending_with_parent(alive: Path) -> Iterator[None]:
         watcher.join()
 
 
-def _run(config: T, do: Do[T], name: Callable[[T], str], flag: Path) -> Ended[T]:
-    """One run, in this process or in a worker, with every expected ending turned into a value."""
+def run_one(config: T, do: Do[T], name: Callable[[T], str], flag: Path) -> Ended[T]:
+    """One run, in this process or in a worker, with every expected ending turned into a value.
+
+    Args:
+        config: what to run.
+        do: does it.
+        name: of a run, in messages.
+        flag: the file whose existence asks to stop.
+    """
     if flag.exists():
         return Ended(config, "stopped")
     try:
@@ -175,10 +182,13 @@ def _run(config: T, do: Do[T], name: Callable[[T], str], flag: Path) -> Ended[T]
 
 
 @contextmanager
-def stoppable() -> Iterator[Path]:
+def stoppable(folder: Path | None = None) -> Iterator[Path]:
     """A file whose existence asks every process of this call to save and stop.
 
     SIGINT and SIGTERM make it; a second signal ends the process at once.
+
+    Args:
+        folder: where to put it, if processes on other machines are to see it.
     """
     asked = False
 
@@ -189,8 +199,10 @@ def stoppable() -> Iterator[Path]:
         asked = True
         flag.touch()
 
-    with tempfile.TemporaryDirectory(prefix="attractor-") as folder:
-        flag = Path(folder) / "stop"
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".attractor-", dir=folder) as place:
+        flag = Path(place) / "stop"
         with _handling(ask):
             yield flag
 

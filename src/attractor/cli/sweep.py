@@ -1,0 +1,117 @@
+"""``attractor sweep``: an experiment at every point of a grid, or where a search looks."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attractor.cli.run import DATA_HELP, exit_code, explain, parse_seeds, show
+from attractor.errors import InputError
+
+if TYPE_CHECKING:
+    from attractor.experiments.search import Found
+
+
+def sweep(
+    name: Annotated[str, typer.Argument(help="An experiment, or its file.")],
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(help="Values of a key: a.b=1,2,3; low..high or low..high:log in a search."),
+    ] = None,
+    change: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a value: a.b=c; may be repeated.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only the model with this label; may be repeated.")
+    ] = None,
+    seed: Annotated[
+        list[str] | None,
+        typer.Option("--seed", "--seeds", help="Not the file's seeds, but 3, 0-9 or 0,2,5."),
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Search by Optuna: so many points, not all of them.")
+    ] = None,
+    measure: Annotated[
+        str, typer.Option(help="What a search goes by, on validation data.")
+    ] = "loss",
+    engine: Annotated[str, typer.Option(help="Where: local, ray or slurm.")] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster, such as auto.", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
+    data: Annotated[Path | None, typer.Option(help=DATA_HELP, show_default=False)] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Runs at a time; by default all cores."),
+    ] = None,
+    retry: Annotated[bool, typer.Option(help="Try runs again that failed.")] = False,
+    report: Annotated[Path | None, typer.Option(help="Also write a report to this file.")] = None,
+    dry_run: Annotated[bool, typer.Option(help="Show the runs, do none.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Do an experiment at every point of a grid. Runs that are done are not done again."""
+    from attractor.cli.progress import Watch
+    from attractor.experiments.grid import axes, sweep_runs
+    from attractor.experiments.train import run_all, run_folder
+    from attractor.files import check_target
+    from attractor.runs.engines import Places
+    from attractor.runs.memory import keep_memory
+
+    keep_memory()
+    if report is not None:
+        check_target(report, "--report")
+    seeds = parse_seeds(",".join(seed or []))
+    changes = [*(change or []), *([f"seeds={seeds}"] if seeds else [])]
+    places = Places(engine, jobs, address)
+    if trials is not None:
+        if dry_run:
+            raise InputError(
+                "expected --dry-run without --trials, but got both: where a search looks follows "
+                "from what it finds. Leave one out."
+            )
+        from attractor.experiments.search import search
+        from attractor.experiments.space import Space
+
+        found = search(
+            name,
+            Space.read(grid or []),
+            trials,
+            changes=changes,
+            only=only or [],
+            measure=measure,
+            places=places,
+            out=out,
+            data=data,
+            on_trial=lambda told: None if quiet else print(told, file=sys.stderr),
+        )
+        _tell(name, found)
+        return
+    configs = sweep_runs(name, axes(grid or []), changes, only or [])
+    if dry_run:
+        for config in configs:
+            typer.echo(str(run_folder(out, config)))
+        return
+    with Watch(configs, out, quiet=quiet) as watch:
+        ended = run_all(configs, out, data=data, places=places, retry=retry, on_end=watch.end)
+    explain(ended)
+    folders = [run_folder(out, one.config) for one in ended if one.how == "done"]
+    if folders and not any(one.how == "stopped" for one in ended):
+        show(folders, report, as_json)
+    raise typer.Exit(exit_code([one.how for one in ended]))
+
+
+def _tell(name: str, found: "Found") -> None:
+    """Print what was tried, the best first, and how to run the best."""
+    from attractor.cli.tables import table
+
+    rows = [
+        [str(one.number), "-" if one.value is None else f"{one.value:.5g}", *one.values, one.status]
+        for one in found.trials
+    ]
+    table(["trial", found.measure, *found.keys, "status"], rows, right=(0, 1))
+    if found.best is not None:
+        best = zip(found.keys, found.best.values, strict=True)
+        settings = " ".join(f"--set {key}={value}" for key, value in best)
+        typer.echo(f"best by {found.measure}: attractor run {name} {settings}")

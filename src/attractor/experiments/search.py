@@ -1,0 +1,298 @@
+"""Search for good settings by Optuna, judged on validation data, over the runs of an experiment.
+
+What was tried is kept on disk beside the runs, so the same command goes on where it was stopped;
+runs that are hopeless beside the others are left early.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from filelock import FileLock, Timeout
+
+from attractor.errors import InputError
+from attractor.experiments.config import RunConfig
+from attractor.experiments.grid import sweep_runs
+from attractor.experiments.space import Space
+from attractor.experiments.train import build, run_folder, train
+from attractor.runs.drive import Context
+from attractor.runs.engines import ENGINES, Places
+from attractor.runs.folder import BusyError
+from attractor.runs.jobs import Ended
+from attractor.runs.read import load_runs
+from attractor.training.process import Stopped
+
+BETWEEN_LOOKS = 1.0
+"""Seconds from one look at whether a run is hopeless to the next, at least."""
+
+
+class Trial(NamedTuple):
+    """One point that was tried: ``status`` is complete, pruned, failed or running."""
+
+    number: int
+    values: tuple[str, ...]
+    value: float | None
+    status: str
+
+
+class Found(NamedTuple):
+    """What a search came to, the best first; ``measure`` is of the validation split."""
+
+    measure: str
+    keys: tuple[str, ...]
+    trials: tuple[Trial, ...]
+
+    @property
+    def best(self) -> Trial | None:
+        return next((one for one in self.trials if one.value is not None), None)
+
+
+class Search(NamedTuple):
+    """What is searched, as each worker needs to know it."""
+
+    name: str
+    space: Space
+    changes: tuple[str, ...]
+    only: tuple[str, ...]
+    measure: str
+    goal: str
+    out: Path
+    data: Path | None
+
+    @property
+    def journal(self) -> Path:
+        """The file that keeps what was tried; another search has another."""
+        asked = [str(part) for part in self[:6]]
+        digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:10]
+        stem = Path(self.name).stem
+        return self.out / stem / f"search-{digest}.journal"
+
+
+def search(
+    name: str,
+    space: Space,
+    trials: int,
+    *,
+    changes: Sequence[str] = (),
+    only: Sequence[str] = (),
+    measure: str = "loss",
+    places: Places = Places(),  # noqa: B008 - a constant
+    out: Path = Path("runs"),
+    data: Path | None = None,
+    on_trial: Callable[[str], None] = lambda told: None,
+) -> Found:
+    """Try points of a space, each by the mean over seeds of a measure on validation data.
+
+    Args:
+        name: an experiment of the table, or a TOML file; one variant of it.
+        space: what to choose from.
+        trials: how many points, those of earlier calls included.
+        changes: ``a.b=value`` for all of them.
+        only: the variant, by its label.
+        measure: of the validation split; the last one of each run counts.
+        places: where runs are done, and how many at a time.
+        out: the folder that holds all runs.
+        data: the data root.
+        on_trial: told of each trial as it ends.
+    """
+    optuna = _optuna()
+    out = Path(out).absolute()
+    goal = _goal(_runs(name, space.first, changes, only), measure, data)
+    what = Search(name, space, tuple(changes), tuple(only), measure, goal, out, data)
+    with _alone(what.journal):
+        study = _study(optuna, what)
+        left = trials - _requeue(optuna, study)
+        if left > 0:
+            threads = _runs(name, space.first, changes, only)[0].train.threads
+            ENGINES[places.engine](
+                range(left),
+                partial(_try, what),
+                name=lambda number: f"trial {number}",
+                folder=out,
+                threads=threads,
+                places=places,
+                on_end=lambda ended: on_trial(_told(ended)),
+            )
+        return _found(optuna, study, what)
+
+
+def _try(what: Search, number: int, *, stop: Callable[[], bool]) -> None:
+    """One trial: its runs, one seed after another."""
+    optuna = _optuna()
+    study = _study(optuna, what)
+    trial = study.ask(what.space.distributions(optuna))
+    changes = [*what.changes, *what.space.changes(trial.params)]
+    look = _Look(trial, what, stop)
+    try:
+        values = []
+        for config in _runs(what.name, changes, (), what.only):
+            look.folder = run_folder(what.out, config)
+            train(config, what.out, data=what.data, wait=True, stop=look)
+            values.append(_last(look.folder, what.measure)[1])
+        study.tell(trial, fmean(values))
+    except Stopped:
+        ended = "PRUNED" if look.hopeless else "FAIL"
+        if not look.hopeless:
+            trial.set_user_attr("stopped", True)
+        study.tell(trial, state=optuna.trial.TrialState[ended])
+        if not look.hopeless:
+            raise
+    except Exception:
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        raise
+
+
+class _Look:
+    """Whether to stop: because that was asked, or because the trial is hopeless."""
+
+    def __init__(self, trial: Any, what: Search, stop: Callable[[], bool]) -> None:
+        self.trial, self.what, self.stop = trial, what, stop
+        self.folder = Path()
+        self.next, self.reported, self.hopeless = 0.0, -1, False
+
+    def __call__(self) -> bool:
+        if self.stop():
+            return True
+        if time.monotonic() < self.next:
+            return False
+        step, value = _last(self.folder, self.what.measure, missing=(-1, 0.0))
+        self.next = time.monotonic() + BETWEEN_LOOKS
+        if step > self.reported:
+            self.trial.report(value, step)
+            self.reported = step
+            self.hopeless = self.trial.should_prune()
+        return self.hopeless
+
+
+def _last(
+    folder: Path, measure: str, missing: tuple[int, float] | None = None
+) -> tuple[int, float]:
+    """The last step at which a run measured its validation data, and what it found."""
+    series = {}
+    if (folder / "config.toml").exists():
+        series = load_runs([folder])[0].series("valid", measure)
+    if series:
+        step = max(series)
+        return step, series[step]
+    if missing is not None:
+        return missing
+    raise InputError(
+        f"expected runs that measure {measure!r} on validation data, but {folder.name} has none. "
+        "Try --set train.eval_every=100."
+    )
+
+
+def _runs(
+    name: str, point: Sequence[str], changes: Sequence[str], only: Sequence[str]
+) -> list[RunConfig]:
+    """The runs of one point, which are of one variant."""
+    configs = sweep_runs(name, [], [*changes, *point], only)
+    labels = sorted({config.label for config in configs})
+    if len(labels) > 1:
+        raise InputError(
+            f"expected one variant to search the settings of, but {name} has {len(labels)}. "
+            f"Try --only {labels[0]!r}."
+        )
+    return configs
+
+
+def _goal(configs: Sequence[RunConfig], measure: str, data: Path | None) -> str:
+    """Whether a measure should be least or greatest, as the task of a run declares it."""
+    if measure == "loss":
+        return "min"
+    task = build(configs[0], Context(data)).data
+    declared = getattr(task, "measures", {})
+    if measure not in declared or declared[measure].goal == "none":
+        known = ["loss", *(name for name, one in declared.items() if one.goal != "none")]
+        raise InputError(
+            f"expected a measure to search by ({', '.join(sorted(set(known)))}), "
+            f"but got {measure!r}. Try loss."
+        )
+    return str(declared[measure].goal)
+
+
+def _study(optuna: Any, what: Search) -> Any:
+    """The trials so far, in a file that processes may share."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    journal = optuna.storages.journal
+    what.journal.parent.mkdir(parents=True, exist_ok=True)
+    storage = optuna.storages.JournalStorage(journal.JournalFileBackend(str(what.journal)))
+    return optuna.create_study(
+        study_name=what.journal.stem,
+        storage=storage,
+        direction="minimize" if what.goal == "min" else "maximize",
+        sampler=optuna.samplers.TPESampler(constant_liar=True),
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
+        load_if_exists=True,
+    )
+
+
+def _requeue(optuna: Any, study: Any) -> int:
+    """Put back what was stopped or killed on its way; how many trials have their end."""
+    states = optuna.trial.TrialState
+    trials = study.get_trials(deepcopy=False)
+    queued = {trial.user_attrs.get("again") for trial in trials}
+    ended = 0
+    for trial in trials:
+        stopped = trial.state == states.RUNNING or trial.user_attrs.get("stopped")
+        if trial.state == states.RUNNING:  # of a process that is gone: this one has the search
+            study.tell(trial.number, state=states.FAIL)
+        if not stopped:
+            ended += trial.state.is_finished()
+        elif trial.params and trial.number not in queued:
+            study.enqueue_trial(trial.params, user_attrs={"again": trial.number})
+    return ended
+
+
+def _found(optuna: Any, study: Any, what: Search) -> Found:
+    sign = 1 if what.goal == "min" else -1
+    trials = [
+        Trial(
+            one.number,
+            tuple(what.space.written(one.params)),
+            one.value if one.state == optuna.trial.TrialState.COMPLETE else None,
+            one.state.name.lower(),
+        )
+        for one in study.get_trials(deepcopy=False)
+        if one.params
+    ]
+    trials.sort(key=lambda one: (one.value is None, sign * (one.value or 0.0)))
+    return Found(f"valid {what.measure}", what.space.keys, tuple(trials))
+
+
+@contextmanager
+def _alone(journal: Path) -> Iterator[None]:
+    """One process at a time has a search, so that what is still running there was killed."""
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(journal.with_suffix(".lock"), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise BusyError(
+            "this search is going on in another process. Wait for it, or stop it first."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _told(ended: Ended[Any]) -> str:
+    return f"trial: {ended.how}{f' ({ended.message})' if ended.message else ''}"
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError as error:
+        raise InputError(
+            "expected Optuna for a search, but it is not installed. "
+            'Try pip install "attractor[search]".'
+        ) from error
+    return optuna

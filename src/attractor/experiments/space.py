@@ -1,0 +1,101 @@
+"""What a search may choose from: lists of values, and ranges."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from attractor.errors import InputError, shortened
+from attractor.experiments.grid import Axis, axes
+
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
+RANGE = re.compile(rf"({NUMBER})\.\.({NUMBER})(:log)?", re.IGNORECASE)
+
+
+class Range(NamedTuple):
+    """From `low` to `high`; evenly in the logarithm if `log`; whole numbers if both are."""
+
+    low: float
+    high: float
+    log: bool
+
+    @property
+    def whole(self) -> bool:
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+
+class Space(NamedTuple):
+    """By key, the values or the range that a search may choose from."""
+
+    choices: dict[str, tuple[str, ...] | Range]
+
+    @classmethod
+    def read(cls, grids: Iterable[str]) -> "Space":
+        """Read ``a.b=1,2,3``, ``a.b=1..64`` and ``a.b=1e-4..1e-1:log``.
+
+        Example:
+            >>> Space.read(["optimiser.lr=1e-4..0.1:log", "cell=lstm,nru"]).keys
+            ('optimiser.lr', 'cell')
+        """
+        found = {axis.key: _choice(axis) for axis in axes(grids)}
+        if not found:
+            raise InputError(
+                "expected at least one --grid to search in, but got none. "
+                "Try --grid optimiser.lr=1e-4..1e-1:log."
+            )
+        return cls(found)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self.choices)
+
+    @property
+    def first(self) -> list[str]:
+        """Some point, as changes."""
+        first = {
+            key: one.low if isinstance(one, Range) else one[0] for key, one in self.choices.items()
+        }
+        return self.changes(first)
+
+    def distributions(self, optuna: Any) -> dict[str, Any]:
+        """The space as Optuna has it."""
+        found: dict[str, Any] = {}
+        for key, one in self.choices.items():
+            if not isinstance(one, Range):
+                found[key] = optuna.distributions.CategoricalDistribution(one)
+            elif one.whole:
+                low, high = int(one.low), int(one.high)
+                found[key] = optuna.distributions.IntDistribution(low, high, log=one.log)
+            else:
+                found[key] = optuna.distributions.FloatDistribution(one.low, one.high, log=one.log)
+        return found
+
+    def changes(self, params: Mapping[str, Any]) -> list[str]:
+        """A point as changes of a configuration."""
+        values = zip(self.keys, self.written(params), strict=True)
+        return [f"{key}={value}" for key, value in values]
+
+    def written(self, params: Mapping[str, Any]) -> Iterator[str]:
+        """The values of a point, in the order of the keys; five digits of a rate are enough."""
+        for key in self.keys:
+            value = params[key]
+            yield f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def _choice(axis: Axis) -> tuple[str, ...] | Range:
+    match = RANGE.fullmatch(axis.values[0]) if len(axis.values) == 1 else None
+    if match is None:
+        return axis.values
+    low, high = (
+        int(one) if re.fullmatch(r"[-+]?\d+", one) else float(one) for one in match.groups()[:2]
+    )
+    if not low < high or (match[3] and low <= 0):
+        raise InputError(
+            f"expected a range from a smaller to a larger number"
+            f"{', both above zero,' if match[3] else ''} for {axis.key}, but got "
+            f"{shortened(axis.values[0])}. Try 1e-4..1e-1:log."
+        )
+    return Range(low, high, bool(match[3]))
+
+
+def _number(text: str) -> float:
+    return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)

@@ -1,0 +1,102 @@
+"""Runs on a Ray cluster: a run whose worker or node dies goes on elsewhere from its checkpoint.
+
+The folder of the runs must be one that every node sees, as on any cluster with shared storage.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attractor.errors import InputError, RunError
+from attractor.runs.jobs import Do, Ended, run_one, stoppable
+from attractor.runs.memory import keep_memory
+
+RETRIES = 10
+"""How often a run is taken up again because its worker or node died."""
+BETWEEN_LOOKS = 0.5
+
+
+def do_all(
+    configs: Sequence[Any],
+    do: Do[Any],
+    *,
+    name: Callable[[Any], str],
+    folder: Path,
+    threads: int,
+    places: Any,
+    on_end: Callable[[Ended[Any]], None],
+) -> list[Ended[Any]]:
+    """Do runs on a Ray cluster, each on as many processors as it has threads.
+
+    Args:
+        configs: what to run.
+        do: does one of them, on whichever node.
+        name: of a run, in messages.
+        folder: that every node sees; the word to stop is passed through it.
+        threads: of each run.
+        places: ``address`` of the cluster, such as ``"auto"``, or ``None`` for one of this
+            machine's own; ``jobs`` at a time.
+        on_end: told of each run as it ends.
+    """
+    results: list[Ended[Any]] = []
+    with stoppable(folder) as flag, _cluster(places.address, places.jobs, threads) as ray:
+        work = ray.remote(_work).options(num_cpus=threads, max_retries=RETRIES)
+        waiting = list(reversed(configs))
+        going: dict[Any, Any] = {}
+        while waiting or going:
+            while waiting and len(going) < (places.jobs or len(configs)):
+                config = waiting.pop()
+                going[work.remote(config, do, name, flag)] = config
+            ready, _ = ray.wait(list(going), num_returns=1, timeout=BETWEEN_LOOKS)
+            for one in ready:
+                ended = _ended(ray, one, going.pop(one), name)
+                on_end(ended)
+                results.append(ended)
+    return results
+
+
+def _work(config: Any, do: Do[Any], name: Callable[[Any], str], flag: Path) -> Ended[Any]:
+    keep_memory()
+    return run_one(config, do, name, flag)
+
+
+def _ended(ray: Any, one: Any, config: Any, name: Callable[[Any], str]) -> Ended[Any]:
+    try:
+        ended: Ended[Any] = ray.get(one)
+    except ray.exceptions.RayError as error:
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        return Ended(config, "failed", f"{name(config)}: lost by the cluster ({what})")
+    return ended
+
+
+@contextmanager
+def _cluster(address: str | None, jobs: int | None, threads: int) -> Iterator[Any]:
+    """Ray, connected to a cluster, or with one of its own for as long as this lasts."""
+    try:
+        import ray
+    except ImportError as error:
+        raise InputError(
+            "expected Ray for --engine ray, but it is not installed. "
+            'Try pip install "attractor[ray]".'
+        ) from error
+    own: dict[str, Any] = {} if address else {"num_cpus": jobs * threads if jobs else None}
+    try:
+        ray.init(
+            address=address,
+            include_dashboard=False if address is None else None,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            configure_logging=False,
+            **own,
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise RunError(
+            f"expected a Ray cluster at {address or 'this machine'}, but got: "
+            f"{str(error).splitlines()[0]}. Start one with `ray start --head`."
+        ) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()

@@ -1,0 +1,85 @@
+"""Runs by Slurm, one job of an array for each, through submitit."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from attractor.errors import InputError
+from attractor.runs.jobs import Do, Ended, run_one, stoppable
+
+BETWEEN_LOOKS = 2.0
+CLUSTERS = (None, "slurm", "local")
+"""``local`` does the same in processes of this machine, to try it out."""
+
+
+def do_all(
+    configs: Sequence[Any],
+    do: Do[Any],
+    *,
+    name: Callable[[Any], str],
+    folder: Path,
+    threads: int,
+    places: Any,
+    on_end: Callable[[Ended[Any]], None],
+) -> list[Ended[Any]]:
+    """Hand runs to Slurm and wait for them.
+
+    Args:
+        configs: what to run.
+        do: does one of them, on whichever node.
+        name: of a run, in messages.
+        folder: that every node sees; logs of the jobs go into its ``slurm``.
+        threads: of each run.
+        places: ``address`` is ``None`` for Slurm or ``"local"``; ``jobs`` at a time.
+        on_end: told of each run as it ends.
+    """
+    executor = _executor(folder / "slurm", places.address, places.jobs, threads)
+    results: list[Ended[Any]] = []
+    with stoppable(folder) as flag:
+        with executor.batch():
+            sent = [executor.submit(run_one, config, do, name, flag) for config in configs]
+        going = dict(zip(sent, configs, strict=True))
+        while going:
+            for job in [job for job in going if job.done()]:
+                ended = _ended(job, going.pop(job), name)
+                on_end(ended)
+                results.append(ended)
+            if going:
+                time.sleep(min(BETWEEN_LOOKS, 0.2 if places.address == "local" else 60))
+    return results
+
+
+def _ended(job: Any, config: Any, name: Callable[[Any], str]) -> Ended[Any]:
+    try:
+        ended: Ended[Any] = job.result()
+    except Exception as error:  # submitit raises what it likes for a job that was lost
+        what = str(error).strip().splitlines()[0]
+        return Ended(config, "failed", f"{name(config)}: lost by the cluster ({what})")
+    return ended
+
+
+def _executor(logs: Path, cluster: str | None, jobs: int | None, threads: int) -> Any:
+    try:
+        import submitit
+    except ImportError as error:
+        raise InputError(
+            "expected submitit for --engine slurm, but it is not installed. "
+            'Try pip install "attractor[slurm]".'
+        ) from error
+    if cluster not in CLUSTERS:
+        raise InputError(
+            f"expected no address or 'local' for --engine slurm, but got {cluster!r}. "
+            "Slurm finds its cluster by itself: leave --address out."
+        )
+    try:
+        executor = submitit.AutoExecutor(folder=logs, cluster=cluster or "slurm")
+    except RuntimeError as error:
+        raise InputError(
+            f"expected Slurm on this machine for --engine slurm, but got: {error}. "
+            "Try it on a login node, or --engine local."
+        ) from error
+    executor.update_parameters(name="attractor", cpus_per_task=threads)
+    if jobs and cluster != "local":
+        executor.update_parameters(slurm_array_parallelism=jobs)
+    return executor

@@ -1,0 +1,43 @@
+"""The table of engines: each does the same runs, in the same folders."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from attractor.runs.engines.local import do_all as local
+from attractor.runs.engines.ray import do_all as ray
+from attractor.runs.engines.slurm import do_all as slurm
+from attractor.runs.jobs import Do, Ended
+
+
+class Places(NamedTuple):
+    """Where runs are done, and how many at a time.
+
+    Args:
+        engine: a key of `ENGINES`.
+        jobs: runs at a time; by default as many as there is room for.
+        address: of the cluster, where the engine has one.
+    """
+
+    engine: str = "local"
+    jobs: int | None = None
+    address: str | None = None
+
+
+class Engine(Protocol):
+    """Does runs wherever it does them; one that fails does not stop the others."""
+
+    def __call__(
+        self,
+        configs: Sequence[Any],
+        do: Do[Any],
+        *,
+        name: Callable[[Any], str],
+        folder: Path,
+        threads: int,
+        places: Any,
+        on_end: Callable[[Ended[Any]], None],
+    ) -> list[Ended[Any]]: ...
+
+
+ENGINES: dict[str, Engine] = {"local": local, "ray": ray, "slurm": slurm}

@@ -1,0 +1,156 @@
+"""Sweeps: on this machine, by submitit, and searches by Optuna that go on where they were."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attractor.errors import InputError
+from attractor.experiments.grid import axes, sweep_runs
+from attractor.experiments.search import search
+from attractor.experiments.space import Space
+from attractor.experiments.train import run_all, run_folder
+from attractor.runs.engines import ENGINES, Places
+from experiments.helpers import TINY, attractor, called, numbers
+
+SHORT = ["train.steps=4", "train.eval_every=2", "seeds=[0]"]
+
+
+def grid_runs(**options: Any) -> list[Any]:
+    return sweep_runs(str(TINY), axes(["model.hidden_size=2,3"]), SHORT, ["LSTM"], **options)
+
+
+def folders(out: Path) -> list[Path]:
+    return [run_folder(out, config) for config in grid_runs()]
+
+
+def test_the_command_prints_one_line_for_each_point(tmp_path: Path) -> None:
+    grid = ("--grid", "model.hidden_size=2,3", "--seeds", "0-1", "--set", "train.steps=3")
+    done = called("sweep", TINY, *grid, "--only", "LSTM", "--out", tmp_path, "-j", "1", "-q")
+    assert done.returncode == 0, done.stderr
+    assert "LSTM (model.hidden_size=2)" in done.stdout
+    assert "LSTM (model.hidden_size=3)" in done.stdout
+    assert len(list(tmp_path.rglob("done.json"))) == 4
+
+
+def test_the_same_runs_whatever_the_engine(tmp_path: Path) -> None:
+    local = Places("local", jobs=1)
+    run_all(grid_runs(), tmp_path / "local", places=local)
+    slurm = run_all(grid_runs(), tmp_path / "slurm", places=Places("slurm", address="local"))
+    assert [one.how for one in slurm] == ["done", "done"], slurm
+    for here, there in zip(folders(tmp_path / "local"), folders(tmp_path / "slurm"), strict=True):
+        assert numbers(here) == numbers(there)
+
+
+def test_a_run_that_failed_is_kept_and_tried_again_only_if_that_is_asked(tmp_path: Path) -> None:
+    [config] = sweep_runs(str(TINY), [], [*SHORT, "optimiser.lr=1e38"], ["LSTM"])
+    place = run_folder(tmp_path, config)
+    one = Places(jobs=1)
+    [first] = run_all([config], tmp_path, places=one, retry=False)
+    assert first.how == "failed"
+    reason = json.loads((place / "failed.json").read_text())["reason"]
+    [again] = run_all([config], tmp_path, places=one, retry=False)
+    assert (again.how, reason in again.message, "Try --retry" in again.message) == (
+        "failed",
+        True,
+        True,
+    )
+    before = (place / "failed.json").stat().st_mtime_ns
+    [tried] = run_all([config], tmp_path, places=one, retry=True)
+    assert "Try --retry" not in tried.message
+    assert (place / "failed.json").stat().st_mtime_ns > before
+
+
+def test_an_unexpected_error_is_kept_with_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from attractor.training.supervised import Supervised
+
+    def fall(self: Supervised) -> None:
+        raise ZeroDivisionError("a slip")
+
+    monkeypatch.setattr(Supervised, "advance", fall)
+    first, second = run_all(grid_runs(), tmp_path, places=Places(jobs=1), retry=False)
+    assert (first.how, second.how) == ("failed", "failed")
+    kept = json.loads((folders(tmp_path)[0] / "failed.json").read_text())
+    assert kept == {"reason": "ZeroDivisionError: a slip"}
+
+
+def test_engines_say_what_they_lack() -> None:
+    runs = grid_runs()
+    with pytest.raises(InputError, match=r"known engine \(local, ray, slurm\), but got 'sky'"):
+        run_all(runs, Path("unused"), places=Places("sky"))
+    with pytest.raises(InputError, match=r"no address for runs on this machine, but got 'auto'"):
+        run_all(runs, Path("unused"), places=Places("local", address="auto"))
+    with pytest.raises(InputError, match=r"expected Slurm on this machine|but got 'x'"):
+        run_all(runs, Path("unused"), places=Places("slurm", address="x"))
+    assert set(ENGINES) == {"local", "ray", "slurm"}
+
+
+def found_in(out: Path, trials: int, **options: Any) -> Any:
+    space = Space.read(["optimiser.lr=1e-3..1e-1:log", "model.hidden_size=2,4"])
+    return search(
+        str(TINY),
+        space,
+        trials,
+        changes=SHORT,
+        only=["LSTM"],
+        places=Places(jobs=1),
+        out=out,
+        **options,
+    )
+
+
+def test_a_search_keeps_its_trials_and_goes_on(tmp_path: Path) -> None:
+    first = found_in(tmp_path, 2)
+    assert [one.status for one in first.trials] == ["complete"] * 2
+    more = found_in(tmp_path, 3)
+    assert {one.number for one in more.trials} == {0, 1, 2}
+    assert {one.values for one in first.trials} <= {one.values for one in more.trials}
+    values = [one.value for one in more.trials]
+    assert values == sorted(values)
+    assert more.best == more.trials[0]
+    assert found_in(tmp_path, 3) == more
+
+
+def test_a_search_goes_by_the_validation_measure_of_its_runs(tmp_path: Path) -> None:
+    found = found_in(tmp_path, 2, measure="accuracy")
+    assert found.measure == "valid accuracy"
+    values = [one.value for one in found.trials]
+    assert values == sorted(values, reverse=True)
+    logged = []
+    for file in tmp_path.rglob("metrics.jsonl"):
+        rows = [json.loads(line) for line in file.read_text().splitlines()]
+        logged.append([row["accuracy"] for row in rows if row["split"] == "valid"][-1])
+    assert sorted(logged, reverse=True) == values
+
+
+def test_searches_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    space = Space.read(["optimiser.lr=1e-3..1e-1:log"])
+    with pytest.raises(InputError, match=r"one variant to search .* has 2. Try --only 'GRU'"):
+        search(str(TINY), space, 1, changes=SHORT, out=tmp_path)
+    with pytest.raises(InputError, match=r"expected a measure to search by .*but got 'speed'"):
+        search(str(TINY), space, 1, changes=SHORT, only=["LSTM"], measure="speed", out=tmp_path)
+
+
+@pytest.mark.timeout(240)
+def test_a_search_that_is_killed_tries_the_same_point_again(tmp_path: Path) -> None:
+    command = ("sweep", TINY, "--grid", "optimiser.lr=1e-3..1e-1:log", "--only", "LSTM")
+    short = ("--seeds", "0", "--out", tmp_path, "-j", "1", "-q")
+    process = attractor(*command, "--trials", "1", "--set", "train.steps=3000", *short)
+    deadline = time.monotonic() + 90
+    while not list(tmp_path.rglob("checkpoint*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    [before] = [path.parent for path in tmp_path.rglob("metrics.jsonl")]
+    done = called(*command, "--trials", "1", "--set", "train.steps=3000", *short)
+    assert done.returncode == 0, done.stderr
+    [after] = [path.parent for path in tmp_path.rglob("done.json")]
+    assert after == before
+    assert json.loads((after / "environment.json").read_text())  # both starts are on record
+    assert "complete" in done.stdout
