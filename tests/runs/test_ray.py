@@ -58,7 +58,7 @@ def test_a_worker_and_a_node_die_and_nothing_is_lost(tmp_path: Path) -> None:
 
     configs = runs(3000)
     places = [run_folder(tmp_path / "ray", config) for config in configs]
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    cluster: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     node = cluster.add_node(num_cpus=1)
     killed: list[str] = []
 
