@@ -128,6 +128,27 @@ def test_a_loader_goes_on_where_it_was(shuffle: bool) -> None:
         assert torch.equal(other.draw().y, y)
 
 
+def test_a_loader_that_shuffles_by_the_default_generator_goes_on_where_it_was() -> None:
+    def loader() -> DataLoader[Any]:
+        data = TensorDataset(torch.arange(7.0)[:, None], torch.arange(7))
+        return DataLoader(data, batch_size=2, shuffle=True)
+
+    torch.manual_seed(3)
+    one = Loaded(loader())
+    for _ in range(6):
+        one.draw()
+        torch.rand(2)  # as dropout would between two batches
+    state = {name: tensor.clone() for name, tensor in one.state_dict().items()}
+    now = torch.get_rng_state()
+    expected = [one.draw().y for _ in range(7)]
+    torch.manual_seed(4)
+    other = Loaded(loader())
+    other.load_state_dict(state)
+    torch.set_rng_state(now)  # as whoever saved both puts it back
+    for y in expected:
+        assert torch.equal(other.draw().y, y)
+
+
 def test_data_without_numbers_are_gone_through_again_and_again() -> None:
     task = over(Counting())
     assert isinstance(task, LoaderTask)

@@ -150,7 +150,7 @@ class LoaderTask(Task):
 
     The loader decides the size of batches and their order. A run that goes on after it was
     stopped goes through the epoch again up to where it was, so the loader must give the same
-    batches for the same state of its generator.
+    batches for the same state of its generator, or of torch's default one if it has none.
 
     Args:
         train: gives training batches, ``(x, y)`` each, again and again.
@@ -238,17 +238,20 @@ class Loaded(Sampler):
 
     def _begin(self) -> None:
         """Stand before an epoch, which is begun when its first batch is asked for."""
-        source = self.loader.generator
-        self._before = torch.empty(0) if source is None else source.get_state()
+        self._before = self._source.get_state()
         self._epoch, self._drawn = None, 0
+
+    @property
+    def _source(self) -> Generator:
+        """What draws the order of an epoch."""
+        return self.loader.generator or torch.default_generator
 
     def state_dict(self) -> dict[str, Tensor]:
         return {"drawn": torch.tensor(self._drawn), "generator": self._before}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         expect_keys(state, {"drawn", "generator"})
-        if self.loader.generator is not None:
-            self.loader.generator.set_state(state["generator"])
+        self._source.set_state(state["generator"])
         self._begin()
         for _ in range(int(state["drawn"])):
             self.draw()
