@@ -78,7 +78,7 @@ def test_one_of_torchs_optimisers_tells_of_itself() -> None:
     assert told["alpha"] == {
         "option": "alpha",
         "default": "0.99",
-        "what": "smoothing constant (default: 0.99)",
+        "what": "smoothing constant",
     }
     assert told["centered"]["what"].startswith("if True, compute the centered RMSProp")
     assert "params" not in told
@@ -86,6 +86,17 @@ def test_one_of_torchs_optimisers_tells_of_itself() -> None:
     names: dict[str, Any] = {"torch": torch}
     exec(code, names)
     assert isinstance(names["optimiser"], torch.optim.RMSprop)
+
+
+@pytest.mark.parametrize("kind", TOLD)
+def test_options_are_told_in_words_and_torchs_on_one_line(kind: str) -> None:
+    for name in table_of(kind):
+        found = entry(kind, name)
+        assert "\\" not in found["what"] + "".join(one["what"] for one in found["options"])
+        if kind == "optimisers" and not OPTIMISERS[name].learned:
+            for option in found["options"]:
+                assert len(option["what"]) < 180, (name, option)
+                assert "default:" not in option["what"], (name, option)
 
 
 def test_options_that_are_part_of_a_name_are_not_offered() -> None:

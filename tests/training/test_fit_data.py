@@ -1,6 +1,7 @@
 """What fit makes of data of every kind, and what it refuses, in a sentence each."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from attractor.errors import InputError
 from attractor.models import MLP
+from attractor.tasks.datasets import DatasetTask
 from attractor.training import fit
+from attractor.training.data import as_task
 
 X = 3 * torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
 Y = (X[:, 0] > 0).long()
@@ -87,6 +90,34 @@ def test_data_without_numbers_come_in_batches_of_the_size_that_is_asked_for() ->
         fit(network, Endless(), steps=3, batch_size=0)
     with pytest.raises(InputError, match=r"no batch_size beside a DataLoader, .* but got 5"):
         fit(network, DataLoader(Endless(), batch_size=3), steps=1, batch_size=5)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_an_array_on_disk_stays_there_and_batches_are_converted(kind: Any, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X.numpy().astype(kind))
+    np.save(tmp_path / "y.npy", Y.numpy().astype(np.int32))
+    x, y = (np.load(tmp_path / name, mmap_mode="r") for name in ("x.npy", "y.npy"))
+    task = as_task((x, y))
+    assert isinstance(task, DatasetTask)
+    held: Any = task.train
+    assert [one.data_ptr() for one in held.tensors] == [x.ctypes.data, y.ctypes.data]
+    batch = task.batches(3, generator=torch.Generator()).draw()
+    assert (batch.x.dtype, batch.y.dtype) == (torch.float32, torch.int64)
+    expected = fit(model(), (X, Y), steps=5).model(X)
+    assert torch.equal(fit(model(), (x, y), steps=5).model(X), expected)
+
+
+def test_large_samples_are_read_batch_by_batch_and_in_the_same_order() -> None:
+    wide = torch.arange(30.0)[:, None].expand(30, 2**14).contiguous()
+    large, small = (
+        DatasetTask(TensorDataset(x, torch.arange(30))) for x in (wide, wide[:, :9].contiguous())
+    )
+    assert (large.block, small.block) == (1, 64)
+    one, other = (
+        task.batches(4, generator=torch.Generator().manual_seed(1)) for task in (large, small)
+    )
+    for _ in range(20):
+        assert torch.equal(one.draw().y, other.draw().y)
 
 
 def test_no_more_is_read_than_is_learnt_from() -> None:

@@ -18,6 +18,20 @@ OF_TORCH = """\
 >>> optimiser = OPTIMISERS["{}"](lr=0.1)(model.parameters())"""
 """An example for an optimiser of torch's own."""
 
+SYMBOLS = {
+    "alpha": "α",
+    "beta": "β",
+    "gamma": "γ",
+    "Gamma": "Γ",
+    "lambda": "λ",
+    "sigma": "σ",
+    "theta": "θ",
+    "odot": "⊙",
+    "sum": "Σ",
+    "sqrt": "√",
+}
+"""Commands of LaTeX as a terminal shows them; of others the name remains."""
+
 SINGULAR = {
     "cells": "cell",
     "models": "model",
@@ -59,6 +73,8 @@ def entry(kind: str, name: str) -> dict[str, Any]:
 def _told(documented: Any) -> dict[str, str]:
     """What a docstring says of arguments; of those passed on, what that of the receiver says."""
     told = arguments(sections(inspect.getdoc(documented) or "").get("Args", ""))
+    if not _is_ours(documented):
+        told = {name: one_sentence(what) for name, what in told.items()}
     receiver = getattr(documented.__init__, "options_of", None)
     return {**_told(receiver), **told} if receiver else told
 
@@ -109,14 +125,26 @@ def arguments(text: str) -> dict[str, str]:
     }
 
 
-def plain(text: str) -> str:
-    """Text without the marks of mathematics and code around words.
+def one_sentence(text: str) -> str:
+    """The first sentence of what torch says of an option, without the default, which is beside it.
 
     Example:
-        >>> plain("by ``None`` :math:`k` of `Recurrent`")
-        'by None k of Recurrent'
+        >>> one_sentence("learning rate (default: 1e-3). A tensor LR is not yet supported.")
+        'learning rate'
     """
-    return re.sub(r"(?::\w+:)?(`{1,2})(.+?)\1", r"\2", text)
+    without = re.sub(r"\s*\(default: (?:[^()]|\([^()]*\))*\)", "", text)
+    return re.split(r"\.(?:\s|$)", without, maxsplit=1)[0].strip()
+
+
+def plain(text: str) -> str:
+    r"""Text without the marks of mathematics and code around words.
+
+    Example:
+        >>> plain(r"by ``None`` :math:`\gamma k` of `Recurrent`")
+        'by None γ k of Recurrent'
+    """
+    bare = re.sub(r"(?::\w+:)?(`{1,2})(.+?)\1", r"\2", text)
+    return re.sub(r"\\([a-zA-Z]+)", lambda found: SYMBOLS.get(found[1], found[1]), bare)
 
 
 def cite(paper: str) -> str:

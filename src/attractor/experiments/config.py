@@ -93,10 +93,9 @@ class RunConfig(Frozen):
         return tomli_w.dumps(self.model_dump(exclude_none=True))
 
 
-class Variant(Frozen):
-    """One line of a comparison: what differs from the tables above it."""
+class Tables(Frozen):
+    """The tables that a comparison has for all of its variants, and each variant of its own."""
 
-    label: str
     task: Table = Field(default_factory=dict)
     stream: Table = Field(default_factory=dict)
     features: Table = Field(default_factory=dict)
@@ -112,7 +111,13 @@ class Variant(Frozen):
         return {name: table for name, table in self if name in TABLES and table}
 
 
-class ExperimentConfig(Frozen):
+class Variant(Tables):
+    """One line of a comparison: what differs from the tables above it."""
+
+    label: str
+
+
+class ExperimentConfig(Tables):
     """A comparison: several variants, each from several seeds."""
 
     version: int = VERSION
@@ -121,14 +126,6 @@ class ExperimentConfig(Frozen):
     description: str = ""
     budget: Budget
     seeds: list[int] = Field(min_length=1)
-    task: Table = Field(default_factory=dict)
-    stream: Table = Field(default_factory=dict)
-    features: Table = Field(default_factory=dict)
-    model: Table = Field(default_factory=dict)
-    optimiser: Table = Field(default_factory=dict)
-    strategy: Table = Field(default_factory=dict)
-    meta: Table = Field(default_factory=dict)
-    train: Table = Field(default_factory=dict)
     variant: list[Variant] = Field(min_length=1)
     changes: dict[str, Table] = Field(default_factory=dict)
     """What ``--set`` lays over the tables of every variant, whatever it says itself."""
@@ -145,7 +142,7 @@ class ExperimentConfig(Frozen):
             raise InputError(
                 f"expected each variant to have its own label, but got {labels}. Rename one."
             )
-        base = {name: table for name, table in self if name in TABLES and table}
+        base = self.tables
         own = {one.label: one.tables for one in self.variant}
         each = {label: laid_over(base, tables) for label, tables in own.items()}
         for table, change in self.changes.items():

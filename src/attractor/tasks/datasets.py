@@ -19,6 +19,9 @@ from attractor.tasks.stored import StoredTask
 Collate = Callable[[list[Any]], Any]
 """From a list of samples to one batch of them."""
 
+LARGE = 2**16
+"""Bytes from which on samples are not read ahead: many batches of them might not fit."""
+
 
 def batch_of(found: Any) -> Batch:
     """What a data set gives, ``(x, y)`` or ``(x, y, lengths)``, as a batch."""
@@ -92,8 +95,9 @@ class DatasetTask(StoredTask):
                     f"expected samples {purpose} in {name!r}, but there are none. Give some, or "
                     "leave an empty test or validation set out."
                 )
-        self.block = BLOCK if isinstance(train, TensorDataset) else 1
         self._first = first = self.samples(torch.tensor([0]))
+        small = isinstance(train, TensorDataset) and train.tensors[0][:1].nbytes < LARGE
+        self.block = BLOCK if small else 1
         self._features = first.features
         self.input_size = first.features[0] if first.features else 1
         self.timed = not isinstance(first.x, tuple) and first.x.ndim == 3

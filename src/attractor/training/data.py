@@ -81,8 +81,24 @@ def _tensors(pair: tuple[Any, ...], what: str) -> TensorDataset:
             f"{[len(one) for one in pair]}. Try (x, y) of arrays with samples first, or a Dataset."
         )
     x, y = numbers(pair[0], f"the inputs of {what}"), numbers(pair[1], f"the answers of {what}")
-    if x.dtype == torch.float64:
-        x = x.float()
-    if y.dtype == torch.float64:
-        y = y.float()
-    return TensorDataset(x, y if y.is_floating_point() else y.long())
+    return Arrays(x, y)
+
+
+class Arrays(TensorDataset):
+    """Arrays in the types that networks and losses take; what is read alone is converted.
+
+    So an array on disk that is larger than memory stays there.
+
+    Example:
+        >>> data = Arrays(torch.ones(4, 2).double(), torch.arange(4).int())
+        >>> [one.dtype for one in data[torch.tensor([0, 2])]]
+        [torch.float32, torch.int64]
+    """
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        x, y = super().__getitem__(index)
+        if x.dtype == torch.float64:
+            x = x.float()
+        if y.dtype == torch.float64:
+            y = y.float()
+        return x, (y if y.is_floating_point() else y.long())

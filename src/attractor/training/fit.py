@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 from attractor.errors import InputError, unknown
 from attractor.optimisers import Maker, attach, choose
 from attractor.tasks import Task
-from attractor.training.checking import check
+from attractor.training.compatible import check
 from attractor.training.data import as_task
 from attractor.training.process import Row, finish
 from attractor.training.supervised import Plan, Supervised
