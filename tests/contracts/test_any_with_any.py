@@ -1,7 +1,7 @@
 """Any cell, any optimiser, any strategy, any network: what the tables promise together.
 
 What a method cannot do is declared on its class; here a pair either works or is refused in one
-sentence for a declared reason.
+sentence for a declared reason. `test_configured.py` tries the same from configurations.
 """
 
 import re
@@ -10,55 +10,31 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from attractor.cells import CELLS
 from attractor.continual import HAT, STRATEGIES, Connection, Learner, Naive, combine
 from attractor.errors import InputError
-from attractor.experiments.config import ExperimentConfig
-from attractor.experiments.train import build, runs_of
-from attractor.experiments.work import Work
 from attractor.models import make_model
 from attractor.optimisers import OPTIMISERS, LSTMOptimiser, attach, choose
-from attractor.optimisers.files import load_pretrained, shipped
-from attractor.runs.drive import Context
-from attractor.tasks import ArrayTask, Data, Task
+from attractor.tasks import ArrayTask, Task
 from attractor.tasks.streams import Stream
 from attractor.training import Plan, Supervised
+from contracts.tiny import (
+    CELL_OPTIONS,
+    NETWORKS,
+    RULES,
+    STRATEGY_OPTIONS,
+    Words,
+    pictured,
+    seeded,
+    silent,
+    streamed,
+    task,
+    worded,
+)
 
 cells = pytest.mark.parametrize("cell", sorted(CELLS))
-CELL_OPTIONS: dict[str, dict[str, Any]] = {"decaynet": {"length": 4}}
-"""What a cell cannot do without."""
-
-STRATEGY_OPTIONS: dict[str, dict[str, Any]] = {"freeze": {"after": 1}, "ewc": {"strength": 1.0}}
-NETWORKS: dict[str, dict[str, Any]] = {
-    "mlp": {"name": "mlp", "hidden": [6]},
-    "hcn": {"name": "hcn", "hidden": [6, 6]},
-    "recurrent": {"cell": "gru", "hidden_size": 5},
-}
-RULES: dict[str, dict[str, Any]] = {
-    "sgd": {"name": "sgd", "lr": 0.01},
-    "adam": {"name": "adam", "lr": 0.01},
-    "anytime": {"name": "anytime"},
-    "mtl2l": {"name": "mtl2l"},
-}
-
-
-def seeded(seed: int = 0) -> Generator:
-    return torch.Generator().manual_seed(seed)
-
-
-def task(place: int = 0, *, timed: bool, each_step: bool = False) -> ArrayTask:
-    """Twelve samples of three classes: vectors of 4, or sequences of 4 steps of 2."""
-    g = seeded(place)
-    x = torch.randn(12, 4, 2, generator=g) if timed else torch.randn(12, 4, generator=g)
-    y = torch.arange(12) % 3
-    data = Data(x, y[:, None].repeat(1, 4) if each_step else y)
-    return ArrayTask(f"task {place}", place, data, data, (0, 1, 2), valid=data)
-
-
-def stream(*, timed: bool) -> Stream:
-    return Stream("two", [task(place, timed=timed) for place in (0, 1)], identity=True)
 
 
 def moved(before: list[Tensor], model: nn.Module) -> bool:
@@ -73,16 +49,6 @@ def weights(model: nn.Module) -> list[Tensor]:
 def model_on(spec: dict[str, Any], one: Task) -> nn.Module:
     each_step = one.answers == "each step"
     return make_model(spec, one.features, one.output_size, each_step=each_step, generator=seeded())
-
-
-def silent(name: str, shown: Tensor) -> bool:
-    """Whether an optimiser moves nothing: an untrained rule, if no weights for it fit its input."""
-    entry = OPTIMISERS[name]
-    if not entry.learned or not entry.kind.silent:
-        return False
-    known = [load_pretrained(*one.split("/")) for one in shipped() if one.startswith(f"{name}/")]
-    inputs = shown[0].numel()
-    return all(getattr(rule, "context_size", inputs) != inputs for rule in known)
 
 
 def trains(model: nn.Module, one: Task, optimiser: Any) -> None:
@@ -125,34 +91,20 @@ def test_every_cell_as_the_body_of_a_learned_optimiser(cell: str) -> None:
 @cells
 def test_every_cell_in_a_continual_learner(cell: str) -> None:
     spec = {"cell": cell, "hidden_size": 4, **CELL_OPTIONS.get(cell, {})}
-    tasks = stream(timed=True)
+    tasks = streamed(timed=True)
     learner = Learner(model_on(spec, tasks[0]), tasks, STRATEGIES["er"](), iterations=2)
     while not learner.done:
         learner.advance()
     assert learner.matrix.isfinite().all()
 
 
-class Words(nn.Module):
-    """A network with an embedding, as language models have it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding, self.readout = nn.Embedding(5, 4), nn.Linear(4, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        answer: Tensor = self.readout(self.embedding(x).mean(1))
-        return answer
-
-
 def words() -> tuple[nn.Module, Task]:
-    data = Data(torch.arange(48).reshape(12, 4) % 5, torch.arange(12) % 3)
     torch.manual_seed(0)
-    return Words(), ArrayTask("words", 0, data, data, (0, 1, 2), valid=data)
+    return Words(), worded()
 
 
 def images() -> tuple[nn.Module, Task]:
-    data = Data(torch.randn(12, 1, 8, 8, generator=seeded()), torch.arange(12) % 3)
-    one = ArrayTask("images", 0, data, data, (0, 1, 2), valid=data)
+    one = pictured()
     return model_on({"name": "convnet", "channels": [2], "hidden_size": 4}, one), one
 
 
@@ -216,7 +168,7 @@ class Picky(Naive):
 
 @pytest.mark.parametrize("optimiser", ["adam", {"name": "adam", "lr": 0.1}])
 def test_a_limit_on_optimisers_is_held(optimiser: Any) -> None:
-    tasks = stream(timed=False)
+    tasks = streamed(timed=False)
     with pytest.raises(
         InputError, match=r"got the optimiser 'adam': its steps must be gradients\. Try another"
     ):
@@ -225,7 +177,7 @@ def test_a_limit_on_optimisers_is_held(optimiser: Any) -> None:
 
 
 def test_limits_hold_for_parts_and_combinations() -> None:
-    tasks = stream(timed=False)
+    tasks = streamed(timed=False)
     model = nn.Sequential(model_on(NETWORKS["mlp"], tasks[0]))
     both = combine(STRATEGIES["er"](), Picky())
     with pytest.raises(
@@ -246,7 +198,7 @@ def test_wires_lift_the_limits_of_hat() -> None:
 def test_every_strategy_with_every_network_and_optimiser(
     name: str, network: str, rule: str
 ) -> None:
-    tasks = stream(timed=network == "recurrent")
+    tasks = streamed(timed=network == "recurrent")
     model = model_on(NETWORKS[network], tasks[0])
     kind: Any = STRATEGIES[name]
     before = weights(model)
@@ -281,75 +233,3 @@ def test_what_strategies_cannot_do_is_in_the_docs() -> None:
         for network, why in kind.limits.items()
     ]
     assert [line for line in listed.splitlines() if line.startswith("| `")] == expected
-
-
-def configured(kind: str, tables: dict[str, Any], out: Path) -> Work:
-    """What a tiny configuration of one variant builds."""
-    content = {
-        "kind": kind,
-        "title": "pair",
-        "budget": "quick",
-        "seeds": [0],
-        "train": {"steps": 2, "batch_size": 4, "log_every": 1},
-        "variant": [{"label": "pair", **tables}],
-    }
-    [config] = runs_of("pair", ExperimentConfig.model_validate(content))
-    return build(config, Context(out=out))
-
-
-def learns_from_a_configuration(tables: dict[str, Any], out: Path) -> None:
-    work = configured("supervised", {"task": {"name": "digits"}, **tables}, out)
-    while not work.done:
-        rows = work.advance()
-    assert rows[0]["loss"] > 0
-    assert 0 <= work.outcome()["test"]["accuracy"] <= 1
-
-
-@cells
-def test_every_cell_from_a_configuration(cell: str, tmp_path: Path) -> None:
-    options = {"length": 8} if cell == "decaynet" else {}
-    model = {"cell": cell, "hidden_size": 4, **options}
-    learns_from_a_configuration({"model": model, "optimiser": {"name": "adam"}}, tmp_path)
-
-
-@pytest.mark.parametrize("name", sorted(OPTIMISERS))
-def test_every_optimiser_from_a_configuration(name: str, tmp_path: Path) -> None:
-    model = {"name": "mlp", "hidden": [4]}
-    learns_from_a_configuration({"model": model, "optimiser": {"name": name}}, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "tables",
-    [
-        {"optimiser": {"name": "anytime"}, "model": {"cell": "nru", "hidden_size": 4}},
-        {"optimiser": {"name": "lstm", "cell": "gru"}, "model": {"name": "mlp", "hidden": [4]}},
-        {"optimiser": {"name": "mtl2l"}, "model": {"cell": "tardis", "hidden_size": 4}},
-    ],
-)
-def test_pairs_from_a_configuration(tables: dict[str, Any], tmp_path: Path) -> None:
-    learns_from_a_configuration(tables, tmp_path)
-
-
-@pytest.mark.parametrize("optimiser", sorted(RULES))
-@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
-def test_every_strategy_from_a_configuration(strategy: str, optimiser: str, tmp_path: Path) -> None:
-    tables = {
-        "stream": {"name": "permuted_images", "dataset": "digits", "tasks": 2, "identity": True},
-        "model": {"name": "mlp", "hidden": [4]},
-        "optimiser": RULES[optimiser],
-        "strategy": {"name": strategy, **STRATEGY_OPTIONS.get(strategy, {})},
-    }
-    work = configured("continual", tables, tmp_path)
-    while not work.done:
-        work.advance()
-    assert 0 <= work.outcome()["test"]["accuracy"] <= 1
-
-
-def test_limits_are_held_from_a_configuration(tmp_path: Path) -> None:
-    tables = {
-        "stream": {"name": "permuted_sequences", "tasks": 2, "identity": True},
-        "model": {"cell": "gru", "hidden_size": 4},
-        "strategy": {"name": "hat"},
-    }
-    with pytest.raises(InputError, match=re.escape(HAT.limits["recurrent"])):
-        configured("continual", tables, tmp_path)

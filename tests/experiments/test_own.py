@@ -1,4 +1,4 @@
-"""Cells, tasks, strategies, streams and kinds of the user's own, named in a configuration."""
+"""Whatever is of the user's own, named in a configuration."""
 
 from pathlib import Path
 
@@ -11,10 +11,13 @@ from experiments.helpers import TINY, called
 from experiments.helpers import TINY_STREAM as STREAM
 
 MODULE = """
+import torch
+from torch import nn
 from attractor.cells import GRUCell
 from attractor.continual import ER
 from attractor.experiments.config import Kind
 from attractor.experiments.kinds.supervised import SupervisedRun, build
+from attractor.optimisers import DMSGD
 from attractor.tasks import Digits
 from attractor.tasks.streams import split_images
 
@@ -25,6 +28,21 @@ class Task(Digits):
     pass
 
 class Strategy(ER):
+    pass
+
+class Model(nn.Module):
+    def __init__(self, shape, outputs, *, hidden_size: int):
+        super().__init__()
+        first = nn.Linear(8 * shape[0], hidden_size)
+        self.layers = nn.Sequential(nn.Flatten(), first, nn.Linear(hidden_size, outputs))
+
+    def forward(self, x):
+        return self.layers(x)
+
+class Descent(torch.optim.SGD):
+    pass
+
+class Learned(DMSGD):
     pass
 
 def stream(*, size: int = 5, root=None):
@@ -53,6 +71,10 @@ def name(tmp_path: Path, request: pytest.FixtureRequest) -> str:
         ("model.cell={}:Cell", TINY),
         ("task.name={}:Task", TINY),
         ("kind={}:KIND", TINY),
+        ("model={{name='{}:Model', hidden_size=5}}", TINY),
+        ("optimiser={{name='{}:Descent', lr=0.1}}", TINY),
+        ("optimiser={{name='{}:Learned', hidden_size=3}}", TINY),
+        ("optimiser={{name='{}:Learned', hidden_size=3}}", STREAM),
         ("stream={{name='{}:stream', size=2}}", STREAM),
     ],
 )
@@ -93,3 +115,19 @@ def test_what_is_no_cell_is_refused(name: str, tmp_path: Path) -> None:
         title, experiment = load(str(tmp_path / TINY.name), changes)
         with pytest.raises(InputError, match=text):
             train(runs_of(title, experiment)[0], tmp_path / "runs")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("optimiser={}:stream", "class of torch.optim.Optimizer or of Rule, but it is <function"),
+        ("optimiser={}:Desc", "Did you mean 'Descent'"),
+        ("model={{name='{}:Model', wide=5}}", "known option of the model own_.* but got 'wide'"),
+    ],
+)
+def test_what_is_no_optimiser_or_has_no_such_option_is_refused(
+    name: str, change: str, message: str, tmp_path: Path
+) -> None:
+    title, experiment = load(str(tmp_path / TINY.name), [change.format(name)])
+    with pytest.raises(InputError, match=message):
+        train(runs_of(title, experiment)[0], tmp_path / "runs")

@@ -78,7 +78,12 @@ def laid_over(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sized(before: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
-    """A network in the place of another, in its sizes where it does not say others."""
+    """A network in the place of another, in its sizes where it does not say others.
+
+    Whether a network of the user's own has such sizes is not known, so it has what it says alone.
+    """
+    if ":" in str(model.get("name", "")):
+        return model
     if "hidden_size" in before and "cell" not in model:
         before = {"hidden": [before["hidden_size"]] * before.get("num_layers", 1), **before}
     stays = {*SIZES} if "cell" in before and "cell" in model else {"hidden", "bound"}

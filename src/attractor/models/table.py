@@ -194,6 +194,20 @@ def model_name(spec: Mapping[str, Any]) -> str:
     return str(name)
 
 
+def model_entry(name: str) -> Model | Callable[..., nn.Module]:
+    """The network of a name: an entry of the table, or what ``module:Class`` of the user's names.
+
+    Example:
+        >>> model_entry("hcn").reads
+        'vector'
+        >>> model_entry("torch.nn:Linear")
+        <class 'torch.nn.modules.linear.Linear'>
+    """
+    if name in MODELS:
+        return MODELS[name]
+    return lookup("model", {key: one.make for key, one in MODELS.items()}, name)
+
+
 def make_model(
     spec: Mapping[str, Any],
     shape: Sequence[int],
@@ -206,7 +220,8 @@ def make_model(
 
     Args:
         spec: ``name`` or ``cell``, and options; ``bound`` draws all weights evenly between plus and
-            minus this number, and starts vectors, such as biases, at zero.
+            minus this number, and starts vectors, such as biases, at zero. What ``module:Class``
+            names is told the arguments below that it has parameters for.
         shape: of a sample; of a sequence, that of a step.
         outputs: numbers in an answer.
         each_step: answer at each step of a sequence.
@@ -218,8 +233,8 @@ def make_model(
     """
     options = {"name": model_name(spec), **spec}
     bound = options.pop("bound", None)
-    entry = lookup("model", MODELS, options["name"])
-    if each_step and (not isinstance(entry, Model) or entry.reads != "sequence"):
+    entry = model_entry(options["name"])
+    if each_step and isinstance(entry, Model) and entry.reads != "sequence":
         raise InputError(
             f"expected a model that answers at each step, as the data ask for, but got "
             f"{options['name']!r}. Try model.cell=lstm."

@@ -10,8 +10,7 @@ from attractor.errors import InputError
 from attractor.optimisers.attach import sizes
 from attractor.optimisers.files import load_pretrained, load_rule, shipped
 from attractor.optimisers.rule import Rule
-from attractor.optimisers.table import OPTIMISERS, Maker
-from attractor.tables import lookup
+from attractor.optimisers.table import Maker, optimiser_entry
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ def choose(
     another form of the rule; ``pretrained = false`` is a rule that is not trained yet.
 
     Args:
-        spec: a key of ``OPTIMISERS``, or a table with ``name`` and options.
+        spec: a key of ``OPTIMISERS`` or ``module:Class``, or a table with ``name`` and options.
         model: what it is to train.
         shown: a batch of what the model is shown, for a rule that wants to see it.
         generator: draws the initial weights of a rule that is not trained yet.
@@ -46,8 +45,8 @@ def choose(
         'anytime'
     """
     options: dict[str, Any] = {"name": spec} if isinstance(spec, str) else dict(spec)
-    entry = lookup("optimiser", OPTIMISERS, options.pop("name", None))
-    if not getattr(entry, "learned", False):
+    entry = optimiser_entry(options.pop("name", None))
+    if not entry.learned:
         return entry(**options)
     pretrained = options.pop("pretrained", None)
     if pretrained not in (None, False):

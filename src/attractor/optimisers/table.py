@@ -22,6 +22,7 @@ from attractor.optimisers.m2sgd import M2SGD
 from attractor.optimisers.meta_sgd import MetaSGD
 from attractor.optimisers.mtl2l import MTL2L
 from attractor.optimisers.rule import Rule
+from attractor.tables import lookup
 
 Maker = Callable[[Iterable[Any]], Optimizer]
 """Makes an optimiser for parameters: a rule, or ``partial(torch.optim.SGD, lr=0.1)``."""
@@ -49,7 +50,7 @@ class Entry:
 
     def __post_init__(self) -> None:
         if self.learned:
-            object.__setattr__(self, "reference", self.kind.reference)
+            object.__setattr__(self, "reference", getattr(self.kind, "reference", ""))
 
     @property
     def learned(self) -> bool:
@@ -128,3 +129,26 @@ OPTIMISERS: dict[str, Entry] = {
     "sgd": Entry(optim.SGD, "robbins1951stochastic"),
 }
 """Every optimiser by its key; the command line, the docs and the tests read it."""
+
+
+def optimiser_entry(name: object) -> Entry:
+    """The optimiser of a name: an entry of the table, or a class of the user's own.
+
+    Args:
+        name: a key of ``OPTIMISERS``, or ``module:Class`` of a `Rule` or an optimiser of torch.
+
+    Example:
+        >>> optimiser_entry("adam").reference
+        'kingma2015adam'
+        >>> optimiser_entry("torch.optim:Rprop").learned
+        False
+    """
+    found: Any = lookup("optimiser", OPTIMISERS, name)
+    if isinstance(found, Entry):
+        return found
+    if not (inspect.isclass(found) and issubclass(found, Rule | Optimizer)):
+        raise InputError(
+            f"expected {name!r} to name a class of torch.optim.Optimizer or of Rule, but it is "
+            f"{found!r}. Try the name of such a class."
+        )
+    return Entry(found)

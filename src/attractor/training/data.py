@@ -96,7 +96,7 @@ class Arrays(TensorDataset):
     """
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
-        x, y = super().__getitem__(index)
+        x, y = (tensor[index] for tensor in self.tensors)
         if x.dtype == torch.float64:
             x = x.float()
         if y.dtype == torch.float64:

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, nn
 
 from attractor.errors import InputError
-from attractor.models.table import MODELS, Model, make_model, model_name
+from attractor.models.table import Model, make_model, model_entry, model_name
 from attractor.runs.drive import Context
 from attractor.tables import lookup, make
 from attractor.tasks import TASKS, Task
@@ -46,7 +46,7 @@ def device_of(name: str) -> torch.device:
 
 def reads(model: Mapping[str, Any]) -> str | None:
     """What the network of a specification is shown of a sample; unknown of a user's own."""
-    entry = lookup("model", MODELS, model_name(model))
+    entry = model_entry(model_name(model))
     return entry.reads if isinstance(entry, Model) else None
 
 

@@ -27,9 +27,9 @@ from attractor.measures import Measure
 from attractor.meta import MetaTrainer, PESTrainer, Problem
 from attractor.meta.settings import bounds
 from attractor.models.table import model_name
-from attractor.optimisers import OPTIMISERS, Learned, Maker, Rule, attach, choose, sparsity
+from attractor.optimisers import Learned, Maker, Rule, attach, choose, sparsity
+from attractor.optimisers.table import optimiser_entry
 from attractor.runs.drive import Context
-from attractor.tables import lookup
 from attractor.tasks import Task
 from attractor.training import Chained, Plan, Supervised, Tuning
 from attractor.training.schedules import Schedule
@@ -258,8 +258,7 @@ def trainer_of(
 
 def _untrained(spec: Spec) -> bool:
     """Whether an optimiser is to be meta-trained: a learned one that no weights are named for."""
-    entry = lookup("optimiser", OPTIMISERS, spec.get("name"))
-    return entry.learned and "pretrained" not in spec
+    return optimiser_entry(spec.get("name")).learned and "pretrained" not in spec
 
 
 def _rates(grid: object) -> list[float]:
