@@ -68,6 +68,10 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("sru", {"rescale": True, "highway_bias": -1.0}),
     ("sru", {"bias": False, "input_size": 13, "hidden_size": 13}),
     ("stat_ru", {"statistics": 5, "recurrent_size": 3, "alphas": (0.2, 0.9)}),
+    ("tardis", {"bias": False, "cells": 3, "content_size": 5, "attention_size": 11}),
+    ("tardis", {"reset_gates": False, "cells": 5, "address_size": 3}),
+    ("tardis", {"estimator": "reinforce", "cells": 9}),
+    ("tardis", {"estimator": "reinforce", "reset_gates": False, "bias": False}),
     ("tlstm", {"output_gate": "tanh", "bias": False}),
 ]
 IDS = [f"{name}-{'-'.join(f'{k}={v}' for k, v in o.items())}".rstrip("-") for name, o in FORMS]
@@ -197,6 +201,6 @@ def test_kernel_is_the_loop_both_ways_and_without_states(name: str, paths: Any) 
     same(paths(both, [3, 7, 1, 7, 2], False), 1e-10)
 
 
-def test_every_cell_of_products_and_pointwise_arithmetic_has_a_kernel() -> None:
+def test_every_cell_has_a_kernel() -> None:
     without = {name for name in CELLS if CELLS[name] not in KERNELS}
-    assert without == {"tardis"}
+    assert not without

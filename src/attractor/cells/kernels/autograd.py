@@ -41,7 +41,7 @@ def run(job: Job, x: Tensor, plan: Plan, states: Sequence[Tensor], rows: Rows) -
         made = unroll(plan, list(states), rows, keep=keep, every=job.every)
     elif keep:
         parameters = tuple(job.cell.parameters())
-        kind = plan._replace(x=plan.x.detach()[:0], weights=(), own=(), loop=None)
+        kind = plan._replace(x=plan.x.detach()[:0], weights=(), own=None, loop=None)
         made = _Fused.apply(job, kind, rows, x, *parameters, *given)  # type: ignore[no-untyped-call]
     else:
         every = shown if job.every else 0

@@ -47,14 +47,17 @@ def fused(
     rows = Rows(x.shape[0], x.shape[1], _running(packed))
     flat = x.flatten(0, 1) if packed is None else packed.data
     plan = planner(cell, flat, rows, lengths)
-    if plan is None or not _uniform(plan, x, leaves):
+    if plan is None:
         return None
-    if torch.compiler.is_compiling() and (plan.keep or plan.own or plan.noise is not None):
+    own = () if plan.own is None else plan.own(leaves)
+    if not _uniform(plan, x, (*leaves, *own)):
+        return None
+    if torch.compiler.is_compiling() and (plan.keep or own or plan.noise is not None):
         return None
     shapes = tuple(leaf.shape[1:] for leaf in leaves)
     job = Job(plan.loop or cell, lengths, return_states, spec, shapes, plan.turned)
     given = as_kernel(leaves, plan.turned)
-    output, last, every = run(job, x, plan, [*given, *plan.own], rows)
+    output, last, every = run(job, x, plan, [*given, *own], rows)
 
     def by_time(values: Tensor) -> Tensor:
         if packed is None:
@@ -98,7 +101,7 @@ def _untouched(cell: Cell[Any, Any]) -> bool:
 def _uniform(plan: Plan, x: Tensor, states: Sequence[Tensor]) -> bool:
     """Whether all tensors are plain, in main memory and of one type that kernels know."""
     weights = [weight for weight in plan.weights if weight is not None]
-    tensors = [x, *states, *plan.own, *weights]
+    tensors = [x, *states, *weights]
     return x.dtype in (torch.float32, torch.float64) and all(
         tensor.dtype == x.dtype
         and tensor.device.type == "cpu"

@@ -1,5 +1,6 @@
 """How the cells with an external memory hand over their weights and noise to their kernels."""
 
+from collections.abc import Sequence
 from copy import copy
 from functools import cache
 from inspect import Parameter, signature
@@ -13,9 +14,10 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from attractor.cells.base import Cell
 from attractor.cells.dntm import DNTMCell
 from attractor.cells.kernels.plan import Form, Plan, Rows
-from attractor.cells.memory import gumbel
+from attractor.cells.memory import gumbel, logistic
 from attractor.cells.memory.controllers import CONTROLLERS, Controller
 from attractor.cells.ntm import NTMCell
+from attractor.cells.tardis import TARDISCell
 
 KINDS = list(CONTROLLERS.values())  # in the order of the kernels
 
@@ -24,6 +26,8 @@ CONTROLLED = COMMON | {"cells", "controller", "write_address"}
 KNOWN: dict[type[Cell[Any, Any]], set[str]] = {
     DNTMCell: CONTROLLED | {"address_size", "content_size", "discrete", "lru", "nop"},
     NTMCell: CONTROLLED | {"cell_size", "read_heads", "write_heads", "shift_width"},
+    TARDISCell: COMMON
+    | {"cells", "address_size", "content_size", "attention_size", "estimator", "reset_gates"},
 }
 """The options that kernels have; a cell with another one that is in use takes the loop."""
 
@@ -87,6 +91,61 @@ def dntm(cell: DNTMCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan 
     on_h = (*again, controller.weight_rh, cell.read_hh, cell.write_hh[:aims], cell.write_hh[aims:])
     weights = (read, shift, *on_h, cell.content_hh, cell.address.t())
     return Plan(form, x, weights, noise=noise, loop=loop, turned=(2,))
+
+
+def tardis(cell: TARDISCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    if not understood(cell):
+        return None
+    n, places, looks = cell.hidden_size, cell.cells, cell.attention_size
+    a, q, resets = cell.address_size, cell.content_size, 2 * cell.reset_gates
+    on_address, on_content = torch.split(cell.attention_mh, [a, q], dim=-1)
+    noise, loop = None, None
+    if cell.training:
+        shape = (rows.steps, rows.batch)
+        choice = gumbel(*shape, places, like=x)
+        gates = logistic(*shape, resets, like=x) if resets else ()
+        drawn = torch.cat([choice, gates], -1) if isinstance(gates, Tensor) else choice
+        noise, loop = as_rows(drawn, lengths), with_noise(cell, gumbel=choice, logistic=gates)
+    tau = cell.inverse_temperature_hh if cell.training else None
+    tau_shift = None if tau is None else cell.inverse_temperature_bias
+
+    def parts(weight: Tensor | None) -> list[Tensor | None]:
+        """The rows of i, f, o and the reset gates, and those of the candidate."""
+        if weight is None:
+            return [None, None]
+        i, f, candidate, o, gates = torch.split(weight, [n, n, n, n, resets])
+        return [torch.cat([i, f, o, gates]), candidate]
+
+    def read(attention: Tensor | None, weight: Tensor | None) -> Tensor | None:
+        gates, candidate = parts(weight)
+        return stacked(candidate, attention, gates)
+
+    weights = (
+        read(cell.attention_ih, cell.weight_ih),
+        read(cell.attention_bias, cell.bias),
+        stacked(cell.attention_hh, *parts(cell.weight_hh), tau),
+        *parts(cell.weight_rh),
+        cell.attention_uh,
+        cell.content_hh,
+        on_content,
+        cell.output_hh,
+        cell.output_rh,
+        cell.attention_out.flatten(),
+        cell.address,
+        F.linear(cell.address, on_address),
+        cell.content_bias,
+        cell.output_bias,
+        tau_shift,
+    )
+    states = (n, n, places * q, places, places, a + q, 1, 1, places * looks)
+    numbers = (float(cell.reset_gates), float(tau is not None))
+    form = Form("tardis", n, states, (n, places, a, q, looks), numbers)
+
+    def seen(states: Sequence[Tensor]) -> tuple[Tensor]:
+        """What the attention makes of the contents."""
+        return (F.linear(states[2], on_content).flatten(1),)
+
+    return Plan(form, x, weights, noise=noise, loop=loop, own=seen)
 
 
 def as_rows(drawn: Tensor, lengths: Tensor | None) -> Tensor:

@@ -1,6 +1,6 @@
 """What a kernel is given: which one, its sizes, and the tensors that it reads."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -41,8 +41,8 @@ class Plan(NamedTuple):
     noise: Tensor | None = None
     """What was drawn beforehand, as rows."""
 
-    own: tuple[Tensor, ...] = ()
-    """States that the cell does not have: what the kernel makes of one and carries along."""
+    own: Callable[[Sequence[Tensor]], tuple[Tensor, ...]] | None = None
+    """From the states of the cell to others, which the kernel carries along behind them."""
 
     turned: tuple[int, ...] = ()
     """States ``(batch, places, features)`` of which the kernel has the features first."""

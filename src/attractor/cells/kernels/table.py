@@ -26,7 +26,7 @@ from attractor.cells.ihc import HighwayCell, IHCGRUCell, IHCLSTMCell
 from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell, ResidualCell
 from attractor.cells.irc_diagonal import DiagonalConnection, IRCSRUCell, IRCTLSTMCell
 from attractor.cells.janet import JANETCell
-from attractor.cells.kernels.memory import dntm, ntm
+from attractor.cells.kernels.memory import dntm, ntm, tardis
 from attractor.cells.kernels.plan import Form, Plan, Rows
 from attractor.cells.lstm import LSTMCell
 from attractor.cells.nru import NRUCell
@@ -35,6 +35,7 @@ from attractor.cells.rnn import RNNCell
 from attractor.cells.rotations import matrix, pays
 from attractor.cells.sru import SRUCell
 from attractor.cells.stat_ru import StatRUCell
+from attractor.cells.tardis import TARDISCell
 from attractor.cells.tlstm import TLSTMCell
 from attractor.cells.wrap.noise import ZoneoutCell
 
@@ -232,6 +233,7 @@ KERNELS: dict[type[Cell[Any, Any]], Planner] = {
     RNNCell: rnn,
     SRUCell: sru,
     StatRUCell: stat_ru,
+    TARDISCell: tardis,
     TLSTMCell: tlstm,
     ZoneoutCell: zoneout,
 }

@@ -12,6 +12,7 @@
 #include "cells/simple.hpp"
 #include "cells/sru.hpp"
 #include "cells/stat_ru.hpp"
+#include "cells/tardis.hpp"
 #include "there.hpp"
 
 #define ATTRACTOR_TEXT_(x) #x
@@ -42,7 +43,7 @@ const Kernel kernels[] = {
     kernel<IhcLstm>(),      kernel<IrcFastGrnn>(), kernel<IrcGru>(), kernel<IrcLstm>(),
     kernel<IrcSru>(),       kernel<IrcTLstm>(), kernel<Janet>(),   kernel<Lstm>(),
     kernel<Nru>(),          kernel<Ntm>(),      kernel<Rnn>(),      kernel<Sru>(),     kernel<StatRu>(),
-    kernel<TLstm>()};
+    kernel<Tardis>(),       kernel<TLstm>()};
 
 }  // namespace
 
