@@ -23,6 +23,8 @@ from contracts.cells import (
 close = torch.testing.assert_close
 cells = pytest.mark.parametrize("name", NAMES)
 tracing = pytest.mark.filterwarnings("ignore")  # of torch's tracers about themselves
+LARGE = ("dntm", "eurnn", "goru", "ntm", "tardis")
+"""Cells of so many operations that an export takes 15 to 25 seconds of a processor."""
 
 
 @cells
@@ -56,7 +58,10 @@ def test_compiled_to_machine_code_has_the_same_gradients(in_chunks: bool, input_
         close(mine.grad, theirs.grad)
 
 
-@cells
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in NAMES],
+)
 @tracing
 def test_export_with_dynamic_time(name: str) -> None:
     # layers and directions are the layer's own work: exported for one cell, not for each
