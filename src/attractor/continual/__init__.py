@@ -2,6 +2,11 @@
 
 from attractor.continual.fitting import check as check
 from attractor.continual.gradients import GroupGradients as GroupGradients
+from attractor.continual.growing import Growth as Growth
+from attractor.continual.growing import deepen as deepen
+from attractor.continual.growing import grow as grow
+from attractor.continual.growing import grown as grown
+from attractor.continual.growing import more_answers as more_answers
 from attractor.continual.learner import Learner as Learner
 from attractor.continual.learner import train as train
 from attractor.continual.metrics import METRICS as METRICS
