@@ -74,6 +74,7 @@ class ICaRL(Strategy):
         self.stream, self.teacher = stream, Teacher()
         self.old, self.present = list[int](), list[int]()
         self.exemplars: dict[int, Columns] = {}
+        self._gather()
         self._ahead: Ahead[Batch | None] = Ahead(generator)
         return self.model
 
@@ -103,11 +104,10 @@ class ICaRL(Strategy):
         self._ahead.take("exemplars", self._draw)
 
     def _draw(self, generator: Generator) -> Batch | None:
-        if not self.exemplars:
+        if not self._pool:
             return None
-        columns = tuple(map(stacked, zip(*self.exemplars.values(), strict=True)))
-        chosen = distinct(self.replay, len(columns[0]), generator)
-        batch = samples(tuple(column[chosen] for column in columns))
+        chosen = distinct(self.replay, len(self._pool[0]), generator)
+        batch = samples(tuple(column[chosen] for column in self._pool))
         return self._seen(batch, generator).to(next(self.model.parameters()).device)
 
     def _seen(self, batch: Batch, generator: Generator | None = None) -> Batch:
@@ -128,6 +128,7 @@ class ICaRL(Strategy):
             chosen = herded(self._features(model, among), room)
             self.exemplars[label] = tuple(column[chosen] for column in among)
         self.exemplars = {c: tuple(x[:room] for x in kept) for c, kept in self.exemplars.items()}
+        self._gather()
         layer = readout(model)[1]
         assert isinstance(layer, NearestMean)
         for label, kept in self.exemplars.items():
@@ -135,6 +136,10 @@ class ICaRL(Strategy):
         self.teacher.copy(model)
         self._silence()
         self._ahead.forget()
+
+    def _gather(self) -> None:
+        """All exemplars side by side, so that an update need not go through the classes."""
+        self._pool: Columns = tuple(map(stacked, zip(*self.exemplars.values(), strict=True)))
 
     def _silence(self) -> None:
         """Let the teacher answer with its outputs, not with the nearest mean."""
@@ -166,6 +171,7 @@ class ICaRL(Strategy):
         self.old, self.present = list(state["old"]), list(state["present"])
         kept = state["exemplars"].items()
         self.exemplars = {int(c): tuple(column.clone() for column in some) for c, some in kept}
+        self._gather()
         self._ahead.generator.set_state(state["generator"])
         self._ahead.forget()
 
