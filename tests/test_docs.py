@@ -12,6 +12,7 @@ import attractor
 from attractor import (
     cells,
     continual,
+    dynamics,
     experiments,
     models,
     optimisers,
@@ -69,6 +70,7 @@ def test_every_page_is_in_the_navigation() -> None:
         attractor,
         cells,
         continual,
+        dynamics,
         experiments,
         cells.memory,
         continual.replay,
