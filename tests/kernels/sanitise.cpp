@@ -92,12 +92,48 @@ void try_one(bool options) {
   run<S, Kind>(call, Way::back);
 }
 
+// A step of the layers of a recurrent rule; the memory of states is wider than what is read of it.
+template <class S>
+void try_stack(bool options) {
+  Memory<S> memory;
+  Call call{};
+  call.bytes = sizeof(S), call.threads = int(any(1, 3));
+  call.batch = any(1, 3), call.rows = any(1, 400);
+  int64_t units[] = {any(1, 24), options ? any(1, 24) : 0}, apart = call.rows + any(0, 9);
+  int64_t last = options ? units[1] : units[0], inputs = 2;
+  int64_t sizes[] = {inputs, units[0], units[1], apart, call.rows};
+  for (int i = 0; i < 5; i++) call.size[i] = sizes[i];
+  call.number[0] = 10;
+  auto weigh = [&](int i, int64_t count) {
+    call.weight[i] = memory.make(count), call.d_weight[i] = memory.make(count);
+  };
+  for (int i = 0; i < 1 + options; inputs = units[i++]) {
+    weigh(3 * i, 4 * units[i] * inputs), weigh(3 * i + 1, 4 * units[i] * units[i]);
+    weigh(3 * i + 2, 4 * units[i]);
+    for (int s = 2 * i; s < 2 * i + 2; s++) {
+      int64_t dense = call.batch * units[i] * call.rows;
+      call.state[s] = memory.make(call.batch * units[i] * apart - (apart - call.rows));
+      call.last[s] = memory.make(dense);
+      if (any(0, 1)) call.d_last[s] = memory.make(dense);
+      if (any(0, 1)) call.d_state[s] = memory.make(dense);
+    }
+  }
+  if (last > 1 || any(0, 1)) weigh(6, last), weigh(7, 1);
+  call.x = memory.make(call.batch * call.rows), call.output = memory.make(call.batch * call.rows);
+  if (any(0, 1)) call.d_output = memory.make(call.batch * call.rows);
+  run_stack<S>(call, Way::there);
+  call.tape = memory.make(call.batch * call.rows * run_stack<S>(call, Way::nowhere));
+  run_stack<S>(call, Way::there);
+  run_stack<S>(call, Way::back);
+}
+
 template <template <class> class... Kinds>
 int try_all() {
   int runs = 0;
   for (int i = 0; i < 40; i++) {
     ((try_one<float, Kinds>(i % 2), try_one<double, Kinds>(i % 2)), ...);
-    runs += 2 * int(sizeof...(Kinds));
+    try_stack<float>(i % 2), try_stack<double>(i % 2);
+    runs += 2 * int(sizeof...(Kinds)) + 2;
   }
   return runs;
 }

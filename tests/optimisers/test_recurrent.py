@@ -1,27 +1,13 @@
-"""What recurrent rules share: a quicker step of the LSTM, and how their layers start."""
+"""What recurrent rules share: a stack of cells, and how their layers start."""
 
 from typing import Any
 
 import pytest
 import torch
 
-from attractor.cells import LSTMCell, LSTMState
-from attractor.optimisers.recurrent import CellStack, gate_by_gate, head
+from attractor.optimisers.recurrent import CellStack, head
 from cells.against import normal
 from contracts.cells import seeded
-
-
-def test_gate_by_gate_is_a_step_of_the_cell() -> None:
-    cell = LSTMCell(3, 4, generator=seeded()).double()
-    assert cell.bias is not None
-    torch.nn.init.normal_(cell.bias, generator=seeded(1))
-    x, state = normal(5, 3), LSTMState(normal(5, 4), 2 * normal(5, 4))
-    with torch.no_grad():
-        wanted, after = cell(x, state)
-        found, quick = gate_by_gate(cell, x, state)
-    torch.testing.assert_close(found, wanted)
-    torch.testing.assert_close(quick.c, after.c)
-    torch.testing.assert_close(quick.h, after.h)
 
 
 @pytest.mark.parametrize("options", [{"peepholes": True}, {"bias": False}])

@@ -86,14 +86,19 @@ def advance(
         grads, params and the steps ``(learners, coordinates)``.
     """
     steps = torch.empty_like(params)
-    after, view = state, view._replace(context=rule.look(view.context, state))
+    seen = rule.look(view.context, state)
+    after, view = state, view._replace(context=seen, overwrite=True)
     for some in blocks(rule, params.shape[1], block_size(state)):
         before = state.at(some)
         with nullcontext() if draws is None else draws.noted():
             steps[:, some], after = rule.update(
                 grads[:, some], before, params[:, some], view.at(some)
             )
-        map_tensors(Tensor.copy_, before.each, after.each)
+        map_tensors(_renew, before.each, after.each)
     # every block starts from the same shared state and ends with the same
-    map_tensors(Tensor.copy_, state.shared, after.shared)
+    map_tensors(_renew, state.shared, after.shared)
     return steps
+
+
+def _renew(old: Tensor, new: Tensor) -> Tensor:
+    return old if new is old else old.copy_(new)

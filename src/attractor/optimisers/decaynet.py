@@ -94,6 +94,5 @@ class DecayNetOptimiser(Rule):
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         x = preprocess(grads, self.p)
         each = rewound(state.each)
-        for _ in range(self.iterations):
-            h, each = self.stack(x, each)
+        h, each = self.stack(x, each, self.iterations)
         return -self.head(h).squeeze(-1) * grads, State(each)

@@ -4,7 +4,6 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import positive
-from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import CellStack, head
 from attractor.optimisers.rule import Rule, Update
 from attractor.optimisers.state import State
@@ -73,10 +72,9 @@ class DMSGD(Rule):
 
     def rates(self, grads: Tensor, state: State, view: View) -> Update:
         """The rates of this step, and the next state."""
-        h, each = self.stack(preprocess(grads, self.p), state.each)
+        said, each = self.stack.read(grads, state.each, self.p, self.head, view)
         static = self.static if self.size is None else self.static[view.where]
-        dynamic = torch.tanh(self.head(h).squeeze(-1))
-        return torch.relu(static + self.gamma * dynamic), State(each)
+        return torch.relu(static + self.gamma * torch.tanh(said)), State(each)
 
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         rates, state = self.rates(grads, state, view)

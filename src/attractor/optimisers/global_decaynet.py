@@ -85,6 +85,5 @@ class GlobalOptimiser(Rule):
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         x = self.down(params * preprocess(grads, self.p).prod(-1))[:, None]
         shared = rewound(state.shared)
-        for _ in range(self.iterations):
-            h, shared = self.stack(x, shared)
+        h, shared = self.stack(x, shared, self.iterations)
         return -self.up(h[:, 0]) * grads, State(shared=shared)

@@ -7,7 +7,6 @@ from torch import Generator, Tensor, nn
 from attractor.cells import LSTMCell
 from attractor.cells.base import positive
 from attractor.errors import InputError
-from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import CellStack, silent
 from attractor.optimisers.rule import Rule, Update
 from attractor.optimisers.state import State
@@ -98,6 +97,5 @@ class LSTMOptimiser(Rule):
         return State(self.stack.start(params))
 
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
-        h, each = self.stack(preprocess(grads, self.p), state.each)
-        step = h if self.head is None else self.head(h)
-        return self.scale * step.squeeze(-1), State(each)
+        said, each = self.stack.read(grads, state.each, self.p, self.head, view)
+        return self.scale * said, State(each)

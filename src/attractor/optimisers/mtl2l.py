@@ -1,6 +1,6 @@
 """MTL2L: an LSTM-optimiser that makes its own weights from what its learner is shown."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor, nn
@@ -9,6 +9,7 @@ from attractor.cells import LSTMState
 from attractor.cells.base import positive
 from attractor.cells.init import weights_
 from attractor.errors import InputError
+from attractor.optimisers.fused import Weights, step
 from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import head, silent
 from attractor.optimisers.rule import Rule, Update
@@ -17,6 +18,8 @@ from attractor.optimisers.view import View
 
 GATES = 4
 """Forget, input, output, candidate: the order in which weights are stacked."""
+ORDER = [1, 0, 3, 2]
+"""The gates of an `LSTMCell`: input, forget, candidate, output."""
 SYNAPSES = 2
 """From the input and from the hidden state."""
 
@@ -169,14 +172,44 @@ class MTL2L(Rule):
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         seen = view.context
         values, weights = seen if isinstance(seen, Sight) else self.look(seen, state)
+        shared = Spectrum(values) if self.stable else ()
+        if (found := self._fused(weights, grads, state.each, view)) is not None:
+            said, each = found
+            return self.scale * said, State(each, shared)
         h = self.lift(preprocess(grads, self.p))
-        each = []
+        after = []
         for layer, (before, c) in enumerate(state.each):
             W, U = weights[:, layer].unbind(1)
             b = self.bias[layer].view(GATES, 1, -1)
             f, i, o, a = (h[:, None] @ W + before[:, None] @ U + b).unbind(1)
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(a)
             h = torch.sigmoid(o) * torch.tanh(c)
-            each.append(LSTMState(h, c))
-        step = self.scale * self.head(h).squeeze(-1)
-        return step, State(tuple(each), Spectrum(values) if self.stable else ())
+            after.append(LSTMState(h, c))
+        return self.scale * self.head(h).squeeze(-1), State(tuple(after), shared)
+
+    def _fused(
+        self, weights: Tensor, grads: Tensor, each: Any, view: View
+    ) -> tuple[Tensor, tuple[LSTMState, ...]] | None:
+        """What each learner's own weights say, by their kernel; None where there is none."""
+        said, after = [], []
+        for k, own in enumerate(weights):
+            at = slice(k, k + 1)
+            states = [s[at] for layer in each for s in layer]
+            found = step(self._as_lstm(own), grads[at], states, self.p, overwrite=view.overwrite)
+            if found is None:
+                return None
+            said.append(found[0])
+            after.append(found[1])
+        # joined unit by unit, which is how the next step wants them
+        leaves = [torch.cat([s.mT for s in one]).mT for one in zip(*after, strict=True)]
+        layers = (LSTMState(*leaves[i : i + 2]) for i in range(0, len(leaves), 2))
+        return torch.cat(said), tuple(layers)
+
+    def _as_lstm(self, synapses: Tensor) -> Weights:
+        """One learner's weights as those of an LSTM, whose first layer has the lift in it."""
+        turned = synapses.mT[:, :, ORDER].flatten(2, 3)
+        bias = self.bias.view(self.layers, GATES, -1)[:, ORDER].flatten(1)
+        layers = [(W, U, b) for (W, U), b in zip(turned, bias, strict=True)]
+        (first, U, b), *rest = layers
+        head = (self.head.weight, self.head.bias)
+        return Weights(((first @ self.lift.weight, U, b), *rest), head)

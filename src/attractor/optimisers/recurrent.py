@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, TypeGuard
+from typing import Any
 
-import torch
 from torch import Generator, Tensor, nn
 
 from attractor.cells import CELLS, Cell, LSTMCell, LSTMState
 from attractor.cells.base import positive
 from attractor.cells.init import uniform_
+from attractor.cells.kernels.fused import fused, untouched
+from attractor.cells.layer.unroll import unroll_cell
+from attractor.optimisers.fused import Weights, step
+from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.state import map_tensors
+from attractor.optimisers.view import View
 from attractor.tables import lookup
 
 
@@ -57,39 +61,62 @@ class CellStack(nn.Module):
         )
 
     def start(self, params: Tensor) -> Any:
-        """The state of every coordinate before the first step."""
+        """The state of every coordinate before the first step, in memory unit by unit."""
         k, n = params.shape
         started = [cell.initial_state(k * n) for cell in self.cells]  # type: ignore[operator]
-        return tuple(map_tensors(lambda s: s.view(k, n, *s.shape[1:]), one) for one in started)
 
-    def forward(self, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        def by_units(s: Tensor) -> Tensor:
+            s = s.view(k, n, *s.shape[1:])
+            return s.mT.contiguous().mT if s.dim() == 3 else s
+
+        return map_tensors(by_units, tuple(started))
+
+    def forward(self, x: Tensor, state: Any, steps: int = 1) -> tuple[Tensor, Any]:
+        """One step, or several on the same input; the last output and the state after them."""
         k, n, _ = x.shape
-        h = x.flatten(0, 1)
+        h = x.flatten(0, 1).expand(steps, k * n, -1)
         after = []
         for cell, before in zip(self.cells, state, strict=True):
+            assert isinstance(cell, Cell)
             rows = map_tensors(lambda s: s.flatten(0, 1), before)
-            if _is_plain_lstm(cell) and not torch.is_grad_enabled():
-                h, new = gate_by_gate(cell, h, rows)
-            else:
-                h, new = cell(h, rows)
-            after.append(map_tensors(lambda s: s.view(k, n, *s.shape[1:]), new))
-        return h.view(k, n, -1), tuple(after)
+            done = fused(cell, h, rows, None, False) or unroll_cell(cell, h, rows, None, False)
+            h = done.output
+            after.append(map_tensors(lambda s: s.view(k, n, *s.shape[1:]), done.state))
+        return h[-1].view(k, n, -1), tuple(after)
+
+    def read(
+        self, grads: Tensor, state: Any, p: float, head: nn.Linear | None, view: View
+    ) -> tuple[Tensor, Any]:
+        """What the head says of each coordinate after a step on the preprocessed gradients.
+
+        In one pass over memory, where there is a kernel for it.
+
+        Args:
+            grads: of the learners' losses.
+            state: of the cells.
+            p: of `preprocess`.
+            head: from the last hidden state to one number; None if it is that number.
+            view: says whether the state may be overwritten.
+
+        Shape:
+            grads and the result ``(learners, coordinates)``.
+        """
+        if all(_is_plain_lstm(cell) for cell in self.cells):
+            layers: Any = tuple((c.weight_ih, c.weight_hh, c.bias) for c in self.cells)
+            weights = Weights(layers) if head is None else Weights(layers, (head.weight, head.bias))
+            leaves = [s for layer in state for s in layer]
+            found = step(weights, grads, leaves, p, overwrite=view.overwrite)
+            if found is not None:
+                said, new = found
+                return said, tuple(LSTMState(*new[i : i + 2]) for i in range(0, len(new), 2))
+        h, after = self(preprocess(grads, p), state)
+        return (h if head is None else head(h)).squeeze(-1), after
 
 
-def gate_by_gate(cell: LSTMCell, x: Tensor, state: LSTMState) -> tuple[Tensor, LSTMState]:
-    """A step of a plain `LSTMCell`, in half the time: each gate is one piece of memory."""
-    W, U = (w.view(4, cell.hidden_size, -1).mT for w in (cell.weight_ih, cell.weight_hh))
-    assert cell.bias is not None
-    sums = torch.baddbmm(cell.bias.view(4, 1, -1), x.expand(4, -1, -1), W)
-    i, f, a, o = torch.baddbmm(sums, state.h.expand(4, -1, -1), U)
-    c = torch.addcmul(f.sigmoid_() * state.c, i.sigmoid_(), a.tanh_())
-    h = torch.tanh(c).mul_(o.sigmoid_())
-    return h, LSTMState(h, c)
-
-
-def _is_plain_lstm(cell: nn.Module) -> TypeGuard[LSTMCell]:
+def _is_plain_lstm(cell: nn.Module) -> bool:
     return (
         type(cell) is LSTMCell
+        and untouched(cell)
         and cell.bias is not None
         and cell.peephole is None
         and cell.weight_hr is None

@@ -23,6 +23,7 @@ class View(NamedTuple):
         where: which of its coordinates these are.
         context: what the learners were shown, for a rule that needs it, or what its `look` made
             of that.
+        overwrite: whether the memory of the state may be that of the next one.
 
     Example:
         >>> view = View.of([torch.zeros(2, 3), torch.zeros(2)])
@@ -34,6 +35,7 @@ class View(NamedTuple):
     shapes: tuple[tuple[int, ...], ...]
     where: slice
     context: Any = None
+    overwrite: bool = False
 
     @classmethod
     def of(cls, tensors: Iterable[Tensor]) -> View:

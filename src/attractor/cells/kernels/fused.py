@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from attractor.cells.base import Cell
 from attractor.cells.kernels.autograd import Job, run
 from attractor.cells.kernels.native import STATUS
-from attractor.cells.kernels.plan import Plan, Rows, as_cell, as_kernel
+from attractor.cells.kernels.plan import Rows, as_cell, as_kernel
 from attractor.cells.kernels.table import KERNELS
 from attractor.cells.layer.unroll import Unrolled, exporting
 
@@ -50,7 +50,8 @@ def fused(
     if plan is None:
         return None
     own = () if plan.own is None else plan.own(leaves)
-    if not _uniform(plan, x, (*leaves, *own)):
+    weights = [weight for weight in plan.weights if weight is not None]
+    if not uniform([x, *leaves, *own, *weights]):
         return None
     if torch.compiler.is_compiling() and (plan.keep or own or plan.noise is not None):
         return None
@@ -81,7 +82,12 @@ def _suits(cell: Cell[Any, Any], lengths: Tensor | None) -> bool:
         return False
     if torch.compiler.is_compiling():
         return not exporting() and lengths is None
-    return _untouched(cell) and not (
+    return untouched(cell) and unwatched()
+
+
+def unwatched() -> bool:
+    """Whether nothing but plain autograd wants to see what is computed."""
+    return not (
         torch.is_autocast_enabled("cpu")
         or torch._C._get_tracing_state() is not None
         or forward_ad._current_level >= 0
@@ -89,7 +95,7 @@ def _suits(cell: Cell[Any, Any], lengths: Tensor | None) -> bool:
     )
 
 
-def _untouched(cell: Cell[Any, Any]) -> bool:
+def untouched(cell: Cell[Any, Any]) -> bool:
     """Whether the methods of a cell, and of one within it, are those that kernels stand for."""
     return all(
         ORIGINAL.get(type(part)) == _methods(type(part)) and vars(part).keys().isdisjoint(METHODS)
@@ -98,12 +104,11 @@ def _untouched(cell: Cell[Any, Any]) -> bool:
     )
 
 
-def _uniform(plan: Plan, x: Tensor, states: Sequence[Tensor]) -> bool:
+def uniform(tensors: Sequence[Tensor]) -> bool:
     """Whether all tensors are plain, in main memory and of one type that kernels know."""
-    weights = [weight for weight in plan.weights if weight is not None]
-    tensors = [x, *states, *weights]
-    return x.dtype in (torch.float32, torch.float64) and all(
-        tensor.dtype == x.dtype
+    dtype = tensors[0].dtype
+    return dtype in (torch.float32, torch.float64) and all(
+        tensor.dtype == dtype
         and tensor.device.type == "cpu"
         and tensor.layout == torch.strided
         and type(tensor) in (Tensor, nn.Parameter)

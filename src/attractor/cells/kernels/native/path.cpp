@@ -13,6 +13,7 @@
 #include "cells/sru.hpp"
 #include "cells/stat_ru.hpp"
 #include "cells/tardis.hpp"
+#include "optimisers/stack_back.hpp"
 #include "there.hpp"
 
 #define ATTRACTOR_TEXT_(x) #x
@@ -37,13 +38,27 @@ constexpr Kernel kernel() {
           }};
 }
 
+// The layers of a recurrent rule; `batch` counts learners, and a tape is as wide as it has rows.
+template <class S>
+int64_t run_stack(const Call& call, Way way) {
+  Stack<S> stack(call);
+  if (way == Way::there) stack.forward();
+  if (way == Way::back) stack.backward();
+  return stack.tape_rows();
+}
+
+constexpr Kernel kStack{"stack", [](const Call& call, Way way) {
+                          return call.bytes == 4 ? run_stack<float>(call, way)
+                                                 : run_stack<double>(call, way);
+                        }};
+
 const Kernel kernels[] = {
     kernel<ComplexEurnn>(), kernel<DecayNet>(), kernel<Dntm>(),    kernel<Eurnn>(),   kernel<FastGrnn>(),
     kernel<Goru>(),         kernel<Gru>(),      kernel<GruAfter>(), kernel<IhcGru>(),
     kernel<IhcLstm>(),      kernel<IrcFastGrnn>(), kernel<IrcGru>(), kernel<IrcLstm>(),
     kernel<IrcSru>(),       kernel<IrcTLstm>(), kernel<Janet>(),   kernel<Lstm>(),
     kernel<Nru>(),          kernel<Ntm>(),      kernel<Rnn>(),      kernel<Sru>(),     kernel<StatRu>(),
-    kernel<Tardis>(),       kernel<TLstm>()};
+    kernel<Tardis>(),       kernel<TLstm>(),    kStack};
 
 }  // namespace
 
