@@ -74,7 +74,8 @@ class DMSGD(Rule):
         """The rates of this step, and the next state."""
         said, each = self.stack.read(grads, state.each, self.p, self.head, view)
         static = self.static if self.size is None else self.static[view.where]
-        return torch.relu(static + self.gamma * torch.tanh(said)), State(each)
+        dynamic = torch.tanh(said)
+        return torch.relu(static + self.gamma * dynamic), State(each)
 
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         rates, state = self.rates(grads, state, view)
