@@ -14,7 +14,9 @@ NAMES = sorted(CELLS)
 M = TypeVar("M", bound=torch.nn.Module)
 
 OPTIONS: dict[str, dict[str, Any]] = {
+    "clockwork": {"periods": (1, 2, 4)},  # all of which move twice in a short sequence
     "decaynet": {"length": 8},  # the length of the input would change when it is cut
+    "decaynet_gru": {"length": 8},
     "dntm": {"cells": 5, "address_size": 3, "content_size": 4},
     "ntm": {"cells": 6, "cell_size": 4, "read_heads": 2, "write_heads": 2},
     "nru": {"average_heads": True},  # summed heads with such large weights magnify rounding errors
@@ -23,6 +25,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Options with which a cell is tested, where its defaults do not suit a tiny network."""
 
 FORMS: list[tuple[str, dict[str, Any]]] = [
+    ("clockwork", {"periods": (1, 3), "reads": "itself"}),
     ("dntm", {"discrete": True}),
     ("dntm", {"controller": "lstm", "nop": False}),
     ("dntm", {"controller": "ff", "lru": False}),

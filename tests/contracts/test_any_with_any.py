@@ -74,7 +74,7 @@ def test_every_cell_in_a_classifier_and_a_tagger(cell: str, each_step: bool) -> 
 
 @cells
 def test_every_cell_as_the_body_of_a_learned_optimiser(cell: str) -> None:
-    options: dict[str, Any] = {"length": 100} if cell == "decaynet" else {}
+    options: dict[str, Any] = {"length": 100} if "decaynet" in cell else {}
     one = task(timed=False)
     model = model_on(NETWORKS["mlp"], one)
     rule = LSTMOptimiser(cell=cell, hidden_size=4, layers=1, generator=seeded(), **options)

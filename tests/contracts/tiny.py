@@ -13,7 +13,10 @@ from attractor.optimisers.files import load_pretrained, shipped
 from attractor.tasks import ArrayTask, Data
 from attractor.tasks.streams import Stream
 
-CELL_OPTIONS: dict[str, dict[str, Any]] = {"decaynet": {"length": 4}}
+CELL_OPTIONS: dict[str, dict[str, Any]] = {
+    "decaynet": {"length": 4},
+    "decaynet_gru": {"length": 4},
+}
 """What a cell cannot do without."""
 
 STRATEGY_OPTIONS: dict[str, dict[str, Any]] = {"freeze": {"after": 1}, "ewc": {"strength": 1.0}}

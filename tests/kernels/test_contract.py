@@ -20,7 +20,11 @@ pytestmark = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATU
 
 FORMS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in sorted(CELLS) if CELLS[name] in KERNELS),
+    ("clockwork", {"periods": (2, 3), "bias": False}),
+    ("clockwork", {"reads": "itself", "periods": (1, 3, 7)}),
     ("decaynet", {"length": 5, "bias": False}),
+    ("decaynet_gru", {"length": 4, "bias": False}),
+    ("lstm1997", {"bias": False}),
     ("decaynet", {"length": 9}),
     ("ihc_lstm", {"bias": False}),
     ("irc_gru", {"bias": False}),

@@ -27,6 +27,8 @@ NAMES = sorted(name for name in CELLS if CELLS[name] in KERNELS)
 
 def make(name: str, inputs: int, units: int, dtype: torch.dtype = torch.float32) -> Recurrent:
     options: dict[str, Any] = {"capacity": 2} if name in ("eurnn", "goru") else {}
+    if name == "clockwork":
+        options = {"periods": (1, 2, 4)[:units]}
     return Recurrent(name, inputs, units, dtype=dtype, generator=seeded(), **options)
 
 

@@ -28,7 +28,9 @@ class Bar(NamedTuple):
 
 
 COPY: dict[str, Bar] = {
+    "clockwork": Bar(1500, 0.36),
     "decaynet": Bar(1500, 0.05),
+    "decaynet_gru": Bar(1500, 0.2),
     "dntm": Bar(800, 0.35, {"cells": 16}),
     "eurnn": Bar(400, 0.05),
     "fastgrnn": Bar(1500, 0.38),
@@ -43,6 +45,7 @@ COPY: dict[str, Bar] = {
     "irc_tlstm": Bar(1500, 0.05),
     "janet": Bar(1500, 0.2),
     "lstm": Bar(1500, 0.2),
+    "lstm1997": Bar(1500, 0.36),
     "nru": Bar(1500, 0.1),
     "ntm": Bar(800, 0.3, {"cells": 16}),
     "rnn": Bar(1500, 0.4),
@@ -53,7 +56,9 @@ COPY: dict[str, Bar] = {
     "tlstm": Bar(1500, 0.32),
 }
 DIGITS: dict[str, Bar] = {
+    "clockwork": Bar(300, 0.55),
     "decaynet": Bar(300, 0.35),
+    "decaynet_gru": Bar(300, 0.4),
     "dntm": Bar(300, 0.5, {"cells": 16}),
     "eurnn": Bar(300, 0.7),
     "fastgrnn": Bar(300, 0.5),
@@ -68,6 +73,7 @@ DIGITS: dict[str, Bar] = {
     "irc_tlstm": Bar(300, 0.4),
     "janet": Bar(300, 0.5),
     "lstm": Bar(300, 0.45),
+    "lstm1997": Bar(300, 0.3),
     "nru": Bar(300, 0.3),
     "ntm": Bar(300, 0.5, {"cells": 16}),
     "rnn": Bar(300, 0.45),

@@ -11,6 +11,8 @@ PER_FILE = 2
 TARGETS: dict[str, tuple[str, ...]] = {
     "cells/rnn.py": ("cells/test_rnn.py", "cells/test_torch.py"),
     "cells/lstm.py": ("cells/test_lstm.py", "cells/test_torch.py", "cells/test_init.py"),
+    "cells/lstm1997.py": ("cells/test_lstm1997.py",),
+    "cells/clockwork.py": ("cells/test_clockwork.py",),
     "cells/gru.py": ("cells/test_gru.py", "cells/test_torch.py", "cells/test_init.py"),
     "cells/janet.py": ("cells/test_janet.py", "cells/test_init.py"),
     "cells/stat_ru.py": ("cells/test_stat_ru.py",),
@@ -22,6 +24,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "cells/dntm.py": ("cells/test_dntm.py",),
     "cells/tardis.py": ("cells/test_tardis.py",),
     "cells/decaynet.py": ("cells/test_decaynet.py",),
+    "cells/decaynet_gru.py": ("cells/test_decaynet_gru.py",),
+    "cells/decay.py": ("cells/test_decaynet.py", "cells/test_decaynet_gru.py"),
     "cells/sru.py": ("cells/test_sru.py", "cells/test_normalised_cells.py"),
     "cells/tlstm.py": ("cells/test_tlstm.py",),
     "cells/fastgrnn.py": ("cells/test_fastgrnn.py",),

@@ -142,7 +142,7 @@ def test_sizes_of_the_global_form() -> None:
 
 @pytest.mark.parametrize("cell", sorted(CELLS))
 def test_any_cell_takes_the_place_of_the_lstm(cell: str) -> None:
-    options: dict[str, Any] = {"decaynet": {"length": 10}}.get(cell, {})
+    options: dict[str, Any] = {"length": 10} if "decaynet" in cell else {}
     rule = LSTMOptimiser(cell=cell, hidden_size=8, generator=seeded(), **options)
     assert rule.head is not None
     torch.nn.init.ones_(rule.head.weight)  # an untrained rule moves nothing

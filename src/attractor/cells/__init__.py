@@ -2,8 +2,12 @@
 
 from attractor.cells.base import Cell as Cell
 from attractor.cells.base import State as State
+from attractor.cells.clockwork import ClockworkCell as ClockworkCell
+from attractor.cells.clockwork import ClockworkState as ClockworkState
 from attractor.cells.decaynet import DecayNetCell as DecayNetCell
 from attractor.cells.decaynet import DecayNetState as DecayNetState
+from attractor.cells.decaynet_gru import DecayNetGRUCell as DecayNetGRUCell
+from attractor.cells.decaynet_gru import DecayNetGRUState as DecayNetGRUState
 from attractor.cells.dntm import DNTMCell as DNTMCell
 from attractor.cells.dntm import DNTMState as DNTMState
 from attractor.cells.eurnn import EURNNCell as EURNNCell
@@ -30,6 +34,7 @@ from attractor.cells.layer.unroll import compile_steps as compile_steps
 from attractor.cells.layer.unroll import unroll as unroll
 from attractor.cells.lstm import LSTMCell as LSTMCell
 from attractor.cells.lstm import LSTMState as LSTMState
+from attractor.cells.lstm1997 import LSTM1997Cell as LSTM1997Cell
 from attractor.cells.memory.reinforce import AuxiliaryReward as AuxiliaryReward
 from attractor.cells.memory.reinforce import Baseline as Baseline
 from attractor.cells.memory.reinforce import initial_baseline as initial_baseline

@@ -1,23 +1,15 @@
 """DecayNet: an LSTM that can only forget more as the sequence goes on."""
 
-import math
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells.base import Placement, positive, zeros_like_parameters
-from attractor.cells.gated import PLAIN, Biases, GatedCell, Linear, Sites, Taps, joined
+from attractor.cells.base import Placement, zeros_like_parameters
+from attractor.cells.decay import DecayingCell, DecayNetInput, fallen, forget_gate
+from attractor.cells.gated import PLAIN, Biases, Sites, Taps
 from attractor.cells.init import Initialiser, weights_
-from attractor.errors import InputError
-
-
-class DecayNetInput(NamedTuple):
-    """The sums, and how far the angle falls at each step per unit of its sum."""
-
-    sums: Tensor
-    rate: Tensor
 
 
 class DecayNetState(NamedTuple):
@@ -31,7 +23,7 @@ class DecayNetState(NamedTuple):
     fall: Tensor
 
 
-class DecayNetCell(GatedCell[DecayNetInput, DecayNetState]):
+class DecayNetCell(DecayingCell[DecayNetState]):
     r"""DecayNet: an LSTM whose forget gate is the sine of an angle that falls towards zero.
 
     .. math::
@@ -77,7 +69,6 @@ class DecayNetCell(GatedCell[DecayNetInput, DecayNetState]):
     """
 
     reference = "kuo2018decaynet"
-    fixed_state = ("fall",)
 
     def __init__(
         self,
@@ -92,10 +83,8 @@ class DecayNetCell(GatedCell[DecayNetInput, DecayNetState]):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(input_size, hidden_size)
+        super().__init__(input_size, hidden_size, length)
         to: Placement = {"device": device, "dtype": dtype}
-        self.length = None if length is None else positive(type(self), "length", length)
-        self.sees_whole_sequence = length is None
         self.weight_ih = nn.Parameter(torch.empty(4 * hidden_size, input_size, **to))
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size, **to))
         self.bias = nn.Parameter(torch.zeros(3 * hidden_size, **to)) if bias else None
@@ -106,23 +95,6 @@ class DecayNetCell(GatedCell[DecayNetInput, DecayNetState]):
         zeros = zeros_like_parameters(self, batch_size, self.hidden_size)
         return DecayNetState(zeros, zeros.clone(), zeros.clone())
 
-    def resume(self, state: DecayNetState) -> DecayNetState:
-        self._check_length()
-        return state
-
-    def forward(
-        self, x: Tensor, state: DecayNetState | None = None
-    ) -> tuple[Tensor, DecayNetState]:
-        self._check_length()
-        return super().forward(x, state)
-
-    def _check_length(self) -> None:
-        if self.length is None:
-            raise InputError(
-                "DecayNetCell expects to know the length of a sequence that comes in pieces, by "
-                "hand or with a state, but length is None. Try length=100, the steps of the whole."
-            )
-
     def biases(self) -> Biases:
         n = self.hidden_size
         return (n, 3 * n if self.bias is None else self.bias)
@@ -130,34 +102,13 @@ class DecayNetCell(GatedCell[DecayNetInput, DecayNetState]):
     def sites(self) -> Sites:
         return super().sites()._replace(memory=self.hidden_size)
 
-    def prepare(self, x: Tensor, linear: Linear = F.linear) -> DecayNetInput:
-        time, batch = x.shape[:2]
-        return self.prepare_ragged(x, torch.full((batch,), time, device=x.device), linear)
-
-    def prepare_ragged(
-        self, x: Tensor, lengths: Tensor, linear: Linear = F.linear
-    ) -> DecayNetInput:
-        time, batch = x.shape[:2]
-        sums = linear(x, self.weight_ih, joined(self.biases()))
-        # half precision cannot count to the length of a long sequence
-        exact = torch.promote_types(sums.dtype, torch.float32)
-        D = lengths.to(device=x.device, dtype=exact)
-        D = D if self.length is None else torch.full_like(D, self.length)
-        rate = (math.pi / 12 / D).to(sums.dtype)
-        return DecayNetInput(sums, rate[None, :, None].expand(time, batch, 1))
-
     def step(
         self, prepared: DecayNetInput, state: DecayNetState, tap: Taps = PLAIN
     ) -> tuple[Tensor, DecayNetState]:
         h, c, fall = state
         sums = tap.x(prepared.sums) + tap.h(F.linear(h, self.weight_hh))
         s, i, o, a = sums.chunk(4, dim=-1)
-        fall = fall + prepared.rate * (s + 3)
-        right_angle = 1.5707963267948966  # written out: a compiled loop takes no float from outside
-        f = torch.sin((right_angle - fall).clamp(0.0, right_angle))
-        c = f * c + torch.sigmoid(i) * tap.candidate(torch.tanh(a))
+        fall = fallen(fall, prepared.rate, s)
+        c = forget_gate(fall) * c + torch.sigmoid(i) * tap.candidate(torch.tanh(a))
         h = torch.sigmoid(o) * torch.tanh(tap.memory(c))
         return h, DecayNetState(h, c, fall)
-
-    def extra_repr(self) -> str:
-        return super().extra_repr() + ("" if self.length is None else f", length={self.length}")

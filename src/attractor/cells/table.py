@@ -3,7 +3,9 @@
 from typing import Any
 
 from attractor.cells.base import Cell
+from attractor.cells.clockwork import ClockworkCell
 from attractor.cells.decaynet import DecayNetCell
+from attractor.cells.decaynet_gru import DecayNetGRUCell
 from attractor.cells.dntm import DNTMCell
 from attractor.cells.eurnn import EURNNCell
 from attractor.cells.fastgrnn import FastGRNNCell
@@ -14,6 +16,7 @@ from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell
 from attractor.cells.irc_diagonal import IRCSRUCell, IRCTLSTMCell
 from attractor.cells.janet import JANETCell
 from attractor.cells.lstm import LSTMCell
+from attractor.cells.lstm1997 import LSTM1997Cell
 from attractor.cells.nru import NRUCell
 from attractor.cells.ntm import NTMCell
 from attractor.cells.rnn import RNNCell
@@ -23,7 +26,9 @@ from attractor.cells.tardis import TARDISCell
 from attractor.cells.tlstm import TLSTMCell
 
 CELLS: dict[str, type[Cell[Any, Any]]] = {
+    "clockwork": ClockworkCell,
     "decaynet": DecayNetCell,
+    "decaynet_gru": DecayNetGRUCell,
     "dntm": DNTMCell,
     "eurnn": EURNNCell,
     "fastgrnn": FastGRNNCell,
@@ -38,6 +43,7 @@ CELLS: dict[str, type[Cell[Any, Any]]] = {
     "irc_tlstm": IRCTLSTMCell,
     "janet": JANETCell,
     "lstm": LSTMCell,
+    "lstm1997": LSTM1997Cell,
     "nru": NRUCell,
     "ntm": NTMCell,
     "rnn": RNNCell,

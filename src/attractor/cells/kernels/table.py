@@ -15,7 +15,10 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from attractor.cells.base import Cell
+from attractor.cells.clockwork import ClockworkCell
+from attractor.cells.decay import DecayingCell
 from attractor.cells.decaynet import DecayNetCell
+from attractor.cells.decaynet_gru import DecayNetGRUCell
 from attractor.cells.dntm import DNTMCell
 from attractor.cells.eurnn import EURNNCell
 from attractor.cells.fastgrnn import FastGRNNCell
@@ -29,6 +32,7 @@ from attractor.cells.janet import JANETCell
 from attractor.cells.kernels.memory import dntm, ntm, tardis
 from attractor.cells.kernels.plan import Form, Plan, Rows
 from attractor.cells.lstm import LSTMCell
+from attractor.cells.lstm1997 import LSTM1997Cell
 from attractor.cells.nru import NRUCell
 from attractor.cells.ntm import NTMCell
 from attractor.cells.rnn import RNNCell
@@ -43,14 +47,32 @@ Planner = Callable[[Any, Tensor, Rows, Tensor | None], Plan | None]
 """From a cell, its input as rows, and the lengths of its sequences, to a plan if it has one."""
 
 
+def clockwork(cell: ClockworkCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n = cell.hidden_size
+    form = Form("clockwork", n, (n, n), (n,))
+    return Plan(form, x, (cell.weight_ih, cell.bias, cell.matrix(), cell.period))
+
+
 def decaynet(cell: DecayNetCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
     n = cell.hidden_size
-    if cell.length is not None or lengths is None:
-        rate = x.new_full((rows.batch,), math.pi / 12 / (cell.length or rows.steps))
-    else:
-        rate = (math.pi / 12 / lengths.to(torch.float64)).to(x.dtype)
     form = Form("decaynet", n, (n, n, n), (n,))
-    return Plan(form, x, (cell.weight_ih, joined(cell.biases()), cell.weight_hh), rate)
+    weights = (cell.weight_ih, joined(cell.biases()), cell.weight_hh)
+    return Plan(form, x, weights, _rate(cell, x, rows, lengths))
+
+
+def decaynet_gru(cell: DecayNetGRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n = cell.hidden_size
+    gates, candidate = cell.weight_hh[: 2 * n], cell.weight_hh[2 * n :]
+    form = Form("decaynet_gru", n, (n, n), (n,))
+    weights = (cell.weight_ih, joined(cell.biases()), gates, candidate)
+    return Plan(form, x, weights, _rate(cell, x, rows, lengths))
+
+
+def _rate(cell: DecayingCell[Any], x: Tensor, rows: Rows, lengths: Tensor | None) -> Tensor:
+    """How far the angle of each sequence falls at a step, per unit of its sum."""
+    if cell.length is not None or lengths is None:
+        return x.new_full((rows.batch,), math.pi / 12 / (cell.length or rows.steps))
+    return (math.pi / 12 / lengths.to(torch.float64)).to(x.dtype)
 
 
 def eurnn(cell: EURNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
@@ -115,6 +137,12 @@ def lstm(cell: LSTMCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
     seen = (None, None, None) if peepholes is None else peepholes.unbind(0)
     form = Form("lstm", cell.output_size, (cell.output_size, n), (n, cell.output_size))
     return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh, cell.weight_hr, *seen))
+
+
+def lstm1997(cell: LSTM1997Cell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n = cell.hidden_size
+    form = Form("lstm1997", n, (n, n), (n,))
+    return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh))
 
 
 def nru(cell: NRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
@@ -213,7 +241,9 @@ def zoneout(cell: ZoneoutCell, x: Tensor, rows: Rows, lengths: Tensor | None) ->
 
 
 KERNELS: dict[type[Cell[Any, Any]], Planner] = {
+    ClockworkCell: clockwork,
     DecayNetCell: decaynet,
+    DecayNetGRUCell: decaynet_gru,
     DNTMCell: dntm,
     EURNNCell: eurnn,
     FastGRNNCell: fastgrnn,
@@ -227,6 +257,7 @@ KERNELS: dict[type[Cell[Any, Any]], Planner] = {
     IRCSRUCell: residual,
     IRCTLSTMCell: residual,
     JANETCell: janet,
+    LSTM1997Cell: lstm1997,
     LSTMCell: lstm,
     NRUCell: nru,
     NTMCell: ntm,

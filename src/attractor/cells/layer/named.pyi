@@ -30,22 +30,76 @@ __all__ = [
     "IRCTLSTM",
     "JANET",
     "LSTM",
+    "LSTM1997",
     "NRU",
     "NTM",
     "RNN",
     "SRU",
     "TARDIS",
     "TLSTM",
+    "Clockwork",
     "DecayNet",
+    "DecayNetGRU",
     "FastGRNN",
     "IRCFastGRNN",
     "StatRU",
 ]
 
+class Clockwork(Recurrent):
+    """Clockwork RNN: groups of units of which each moves at every :math:`T_g`-th step only.
+
+    A `Recurrent` layer of `attractor.cells.ClockworkCell`, which has the equations.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int | Sequence[int],
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        periods: Sequence[int] = (1, 2, 4, 8),
+        reads: Literal["slower", "itself"] = "slower",
+        checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
+        generator: Generator | None = None,
+    ) -> None: ...
+
 class DecayNet(Recurrent):
     """DecayNet: an LSTM whose forget gate is the sine of an angle that falls towards zero.
 
     A `Recurrent` layer of `attractor.cells.DecayNetCell`, which has the equations.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int | Sequence[int],
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        length: int | None = None,
+        input_init: Initialiser = "unit",
+        recurrent_init: Initialiser = "unit",
+        checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
+        generator: Generator | None = None,
+    ) -> None: ...
+
+class DecayNetGRU(Recurrent):
+    """DecayNet's decay on a GRU: what keeps the old state is the sine of an angle that falls.
+
+    A `Recurrent` layer of `attractor.cells.DecayNetGRUCell`, which has the equations.
     """
 
     def __init__(
@@ -444,6 +498,31 @@ class LSTM(Recurrent):
         forget_bias: float = 1.0,
         t_max: int | None = None,
         peepholes: bool = False,
+        input_init: Initialiser = "uniform",
+        recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
+        generator: Generator | None = None,
+    ) -> None: ...
+
+class LSTM1997(Recurrent):
+    """The long short-term memory of 1997: a cell that adds and never forgets.
+
+    A `Recurrent` layer of `attractor.cells.LSTM1997Cell`, which has the equations.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int | Sequence[int],
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
         checkpoint_every: int = 0,

@@ -53,6 +53,7 @@ constexpr Kernel kStack{"stack", [](const Call& call, Way way) {
                         }};
 
 const Kernel kernels[] = {
+    kernel<Clockwork>(),    kernel<DecayNetGru>(), kernel<Lstm1997>(),
     kernel<ComplexEurnn>(), kernel<DecayNet>(), kernel<Dntm>(),    kernel<Eurnn>(),   kernel<FastGrnn>(),
     kernel<Goru>(),         kernel<Gru>(),      kernel<GruAfter>(), kernel<IhcGru>(),
     kernel<IhcLstm>(),      kernel<IrcFastGrnn>(), kernel<IrcGru>(), kernel<IrcLstm>(),

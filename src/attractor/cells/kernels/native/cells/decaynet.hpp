@@ -4,6 +4,14 @@
 
 namespace attractor::ATTRACTOR_PATH {
 
+// An angle within a right one.
+template <class S>
+Vector<S> acute(Vector<S> p) {
+  constexpr S right = S(1.5707963267948966);
+  p = p < 0 ? Vector<S>{} : p;
+  return p > right ? all<S>(right) : p;
+}
+
 // An LSTM whose forget gate is f = sin p, within its range, where
 // p is a right angle less what it has fallen, fall = fall + rate (W x + U h + 3), and the rate is a
 // constant of each sequence
@@ -23,17 +31,12 @@ struct DecayNet : Cell<S> {
     U = link(2, From::was, H, F, I, O, A);
   }
 
-  static V within(V p) {
-    p = p < 0 ? V{} : p;
-    return p > right ? all<S>(right) : p;
-  }
-
   void forward(const Step<S>& s) const override {
     s.add(U);
     s.each(units, [&](At<S> at) {
       V i = sigmoid(at.now(I)), o = sigmoid(at.now(O)), a = tanh(at.now(A));
       V fall = at.was(P) + rate[at.sequence] * (at.now(F) + 3);
-      V c = sin(within(right - fall)) * at.was(C) + i * a;
+      V c = sin(acute<S>(right - fall)) * at.was(C) + i * a;
       at.now.put(I, i), at.now.put(O, o), at.now.put(A, a);
       at.now.put(H, o * tanh(c)), at.now.put(C, c), at.now.put(P, fall);
     });
@@ -43,13 +46,64 @@ struct DecayNet : Cell<S> {
     s.each(units, [&](At<S> at) {
       V i = at.now(I), o = at.now(O), a = at.now(A), old = at.was(C), p = right - at.now(P);
       V seen = tanh(at.now(C)), d_h = at.carry(H), d_c = at.carry(C) + d_h * o * (1 - seen * seen);
-      V slope = p < 0 ? V{} : sin(right - within(p));  // also zero above a right angle
+      V slope = p < 0 ? V{} : sin(right - acute<S>(p));  // also zero above a right angle
       V d_fall = at.carry(P) - d_c * old * slope;
       at.grad.put(F, rate[at.sequence] * d_fall), at.grad.put(I, d_c * a * i * (1 - i));
       at.grad.put(O, d_h * seen * o * (1 - o)), at.grad.put(A, d_c * i * (1 - a * a));
-      at.carry.put(C, d_c * sin(within(p))), at.carry.put(P, d_fall);
+      at.carry.put(C, d_c * sin(acute<S>(p))), at.carry.put(P, d_fall);
     });
     s.set_back(U);
+  }
+};
+
+// A GRU that keeps the old by the same gate
+// a = tanh(W x + U (r h) + b);  h = f h + (1 - f) a
+template <class S>
+struct DecayNetGru : Cell<S> {
+  ATTRACTOR_CELL;
+  static constexpr const char* name = "decaynet_gru";
+  static constexpr S right = S(1.5707963267948966);
+  Block F, R, A, Q, H, P;  // Q is r h, P the fall
+  Link<S>*gates, *candidate;
+  const S* rate;
+
+  explicit DecayNetGru(const Call& c) : Cell<S>(c), rate(static_cast<const S*>(c.constants)) {
+    F = block(units), R = block(units), A = block(units), Q = block(units);
+    output = H = state(units), P = state(units);
+    reads_input(F, R, A);
+    gates = link(2, From::was, H, F, R);
+    candidate = link(3, From::now, Q, A);
+  }
+
+  void forward(const Step<S>& s) const override {
+    s.add(gates);
+    s.each(units, [&](At<S> at) {
+      V r = sigmoid(at.now(R)), fall = at.was(P) + rate[at.sequence] * (at.now(F) + 3);
+      at.now.put(R, r), at.now.put(Q, r * at.was(H)), at.now.put(P, fall);
+    });
+    s.add(candidate);
+    s.each(units, [&](At<S> at) {
+      V f = sin(acute<S>(right - at.now(P))), a = tanh(at.now(A));
+      at.now.put(A, a);
+      at.now.put(H, f * at.was(H) + (1 - f) * a);
+    });
+  }
+
+  void backward(const Step<S>& s) const override {
+    s.each(units, [&](At<S> at) {
+      V a = at.now(A), h = at.was(H), d = at.carry(H), p = right - at.now(P);
+      V f = sin(acute<S>(p)), slope = p < 0 ? V{} : sin(right - acute<S>(p));
+      V d_fall = at.carry(P) - d * (h - a) * slope;
+      at.grad.put(F, rate[at.sequence] * d_fall), at.grad.put(A, d * (1 - f) * (1 - a * a));
+      at.carry.put(H, d * f), at.carry.put(P, d_fall);
+    });
+    s.set_back(candidate);
+    s.each(units, [&](At<S> at) {
+      V r = at.now(R), d = at.grad(Q);
+      at.grad.put(R, d * at.was(H) * r * (1 - r));
+      at.carry.add(H, d * r);
+    });
+    s.add_back(gates);
   }
 };
 

@@ -70,4 +70,41 @@ struct Lstm : Cell<S> {
   }
 };
 
+// The LSTM of 1997, without the forget gate: c = c + i a
+template <class S>
+struct Lstm1997 : Cell<S> {
+  ATTRACTOR_CELL;
+  static constexpr const char* name = "lstm1997";
+  Block I, A, O, H, C;
+  Link<S>* U;
+
+  explicit Lstm1997(const Call& c) : Cell<S>(c) {
+    I = block(units), A = block(units), O = block(units);
+    output = H = state(units), C = state(units);
+    reads_input(I, A, O);
+    U = link(2, From::was, H, I, A, O);
+  }
+
+  void forward(const Step<S>& s) const override {
+    s.add(U);
+    s.each(units, [&](At<S> at) {
+      V i = sigmoid(at.now(I)), a = tanh(at.now(A)), o = sigmoid(at.now(O));
+      V c = at.was(C) + i * a;
+      at.now.put(I, i), at.now.put(A, a), at.now.put(O, o);
+      at.now.put(H, o * tanh(c)), at.now.put(C, c);
+    });
+  }
+
+  void backward(const Step<S>& s) const override {
+    s.each(units, [&](At<S> at) {
+      V i = at.now(I), a = at.now(A), o = at.now(O), seen = tanh(at.now(C));
+      V d_h = at.carry(H), d_c = at.carry(C) + d_h * o * (1 - seen * seen);
+      at.grad.put(I, d_c * a * i * (1 - i)), at.grad.put(A, d_c * i * (1 - a * a));
+      at.grad.put(O, d_h * seen * o * (1 - o));
+      at.carry.put(C, d_c);
+    });
+    s.set_back(U);
+  }
+};
+
 }  // namespace attractor::ATTRACTOR_PATH

@@ -37,6 +37,45 @@ struct Rnn : Cell<S> {
   }
 };
 
+// The same with tanh, where a unit moves only if it has nothing to wait for
+// wait = period - 1 for those that move, otherwise wait - 1
+template <class S>
+struct Clockwork : Cell<S> {
+  ATTRACTOR_CELL;
+  static constexpr const char* name = "clockwork";
+  Block A, H, W;  // W is the wait
+  Link<S>* U;
+  Weights<S> period;
+
+  explicit Clockwork(const Call& c) : Cell<S>(c) {
+    A = block(units);
+    output = H = state(units), W = state(units);
+    reads_input(A);
+    U = link(2, From::was, H, A);
+    vector(period, 3, units, false);
+  }
+
+  void forward(const Step<S>& s) const override {
+    s.add(U);
+    s.each(units, [&](At<S> at) {
+      V wait = at.was(W), a = tanh(at.now(A));
+      at.now.put(A, a);
+      at.now.put(H, wait < S(0.5) ? a : at.was(H));
+      at.now.put(W, (wait < S(0.5) ? at(period) : wait) - 1);
+    });
+  }
+
+  void backward(const Step<S>& s) const override {
+    s.each(units, [&](At<S> at) {
+      V wait = at.was(W), a = at.now(A), d = at.carry(H), d_wait = at.carry(W);
+      at.grad.put(A, wait < S(0.5) ? d * (1 - a * a) : V{});
+      at.carry.put(H, wait < S(0.5) ? V{} : d);
+      at.carry.put(W, wait < S(0.5) ? V{} : d_wait);
+    });
+    s.add_back(U);
+  }
+};
+
 // s = W x + U h + b; a = tanh likewise
 // h = sigmoid(s) h + (1 - sigmoid(s - beta)) a
 template <class S>
