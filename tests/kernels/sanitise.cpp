@@ -17,7 +17,7 @@ namespace {
 std::mt19937 dice(1);
 
 template <class S>
-class Memory {
+class Heap {
  public:
   // Numbers at an address that is aligned to one number only.
   S* make(int64_t count) {
@@ -36,9 +36,28 @@ int64_t any(int64_t least, int64_t most) {
   return std::uniform_int_distribution<int64_t>(least, most)(dice);
 }
 
+// Sizes and numbers of a kernel, from the inputs on.
+void choose(const char* name, bool options, Call& call) {
+  int64_t units = any(1, 40), inputs = any(0, 1) ? units : any(1, 40), heads = any(1, 4);
+  int64_t part = any(1, 5), places = any(2, 20);
+  std::vector<int64_t> sizes{inputs, units, any(1, 20), any(1, 9), any(1, 4)};
+  for (double& number : call.number) number = options;
+  if (!strcmp(name, "nru"))
+    sizes = {inputs, units, heads * part * part, heads, heads * part};
+  else if (!strcmp(name, "ntm"))
+    sizes = {inputs, units, places, any(1, 9), any(1, 3), any(1, 3), any(1, places)};
+  else if (!strcmp(name, "dntm"))
+    sizes = {inputs, units, places, any(1, 9), any(1, 9)};
+  else if (!strcmp(name, "tardis"))
+    sizes = {inputs, units, places, any(1, 9), any(1, 9), any(1, 20)};
+  if (strstr(name, "ntm"))
+    for (int i = 0; i < 5; i++) call.number[i] = double(any(0, i ? 1 : 3));
+  for (size_t i = 0; i < sizes.size(); i++) call.size[i] = sizes[i];
+}
+
 template <class S, template <class> class Kind>
 void try_one(bool options) {
-  Memory<S> memory;
+  Heap<S> memory;
   Call call{};
   std::vector<int64_t> running;
   call.bytes = sizeof(S), call.threads = int(any(1, 3));
@@ -48,18 +67,13 @@ void try_one(bool options) {
   if (any(0, 1)) running.assign(call.steps, call.batch);
   for (int64_t n : running) call.rows += n;
   call.running = running.data();
-  int64_t heads = any(1, 4), part = any(1, 5);
-  bool nru = !strcmp(Kind<S>::name, "nru");
-  int64_t sizes[] = {any(1, 40), any(1, 40), nru ? heads * part * part : any(1, 20),
-                     nru ? heads : any(1, 9), nru ? heads * part : any(1, 4)};
-  if (any(0, 1)) sizes[0] = sizes[1];
-  for (int i = 0; i < 5; i++) call.size[i] = sizes[i];
-  for (double& number : call.number) number = options;
+  choose(Kind<S>::name, options, call);
   call.constants = memory.make(call.batch);
   // first all weights are said to be there, which tells how large they are
   S dummy = 0;
+  bool bare = !strcmp(Kind<S>::name, "lstm") || !strcmp(Kind<S>::name, "rnn");
   for (int i = 0; i < kWeights; i++)
-    if (options || i < 3 || Kind<S>::name[0] != 'l') call.weight[i] = &dummy;
+    if (options || i < 3 || !bare) call.weight[i] = &dummy;
   Kind<S> cell(call);
   call.x = memory.make(call.rows * cell.inputs);
   for (int i = 0; i < kWeights; i++) call.weight[i] = nullptr;
@@ -74,16 +88,17 @@ void try_one(bool options) {
     if (l.bias >= 0) weigh(l.bias, rows);
   }
   for (int i = 0; i < cell.vector_count; i++)
-    weigh(cell.vectors[i]->weight, cell.vectors[i]->size);
+    weigh(cell.vectors[i]->weight, cell.vectors[i]->size * cell.vectors[i]->rows);
+  if (cell.noise && options) call.noise = memory.make(call.rows * cell.noise);
   call.output = memory.make(call.rows * cell.output.size);
   call.d_output = memory.make(call.rows * cell.output.size);
   for (int i = 0; i < cell.state_count; i++) {
-    int64_t size = cell.states[i].size;
+    int64_t size = cell.states[i].size * cell.states[i].rows;
     call.state[i] = memory.make(call.batch * size), call.last[i] = memory.make(call.batch * size);
     call.every[i] = memory.make(call.rows * size), call.d_every[i] = memory.make(call.rows * size);
     call.d_last[i] = memory.make(call.batch * size);
     call.d_state[i] = memory.make(call.batch * size);
-    if (options) call.keep[i] = memory.make(call.rows * size);
+    if (options && cell.states[i].rows == 1) call.keep[i] = memory.make(call.rows * size);
   }
   call.d_x = memory.make(call.rows * cell.inputs);
   run<S, Kind>(call, Way::there);
@@ -141,8 +156,8 @@ int try_all() {
 }  // namespace
 
 int main() {
-  int runs = try_all<ComplexEurnn, DecayNet, Eurnn, FastGrnn, Goru, Gru, GruAfter, IhcGru, IhcLstm,
-                     IrcFastGrnn, IrcGru, IrcLstm, IrcSru, IrcTLstm, Janet, Lstm, Nru, Rnn, Sru,
-                     StatRu, TLstm>();
+  int runs = try_all<ComplexEurnn, DecayNet, Dntm, Eurnn, FastGrnn, Goru, Gru, GruAfter, IhcGru,
+                     IhcLstm, IrcFastGrnn, IrcGru, IrcLstm, IrcSru, IrcTLstm, Janet, Lstm,
+                     NormalLstm, Nru, Ntm, Rnn, Sru, StatRu, Tardis, TLstm>();
   printf("%d runs\n", runs);
 }

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 from torch.utils import _pytree as pytree
 
 import attractor.cells.layer.recurrent as layer
-from attractor.cells import CELLS, Recurrent, zoneout
+from attractor.cells import CELLS, Recurrent, layer_norm, recurrent_dropout, zoneout
 from attractor.cells.kernels import STATUS
 from attractor.cells.kernels.fused import fused
 from attractor.cells.kernels.table import KERNELS
@@ -69,6 +69,8 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("ntm", {"write_address": "before", "write_heads": 2, "read_heads": 3, "shift_width": 1}),
     ("rnn", {"bias": False}),
     ("rnn", {"nonlinearity": "relu"}),
+    ("rnn", {"layer_norm": True}),
+    ("rnn", {"layer_norm": True, "bias": False, "nonlinearity": "relu"}),
     ("sru", {"rescale": True, "highway_bias": -1.0}),
     ("sru", {"bias": False, "input_size": 13, "hidden_size": 13}),
     ("stat_ru", {"statistics": 5, "recurrent_size": 3, "alphas": (0.2, 0.9)}),
@@ -195,6 +197,33 @@ def test_zoneout_is_the_loops(
     made.train(training)
     same(paths(made, None, True), 1e-10)
     same(paths(made, [3, 7, 1, 7, 2], True), 1e-10)
+
+
+COMPOSED: dict[str, Any] = {
+    "lstm normalised": layer_norm("lstm"),
+    "lstm normalised and dropped": recurrent_dropout(layer_norm("lstm"), 0.4),
+    "lstm with all": zoneout(recurrent_dropout(layer_norm("lstm"), 0.4), 0.5, 0.1),
+    "lstm zoned out and dropped": zoneout(recurrent_dropout("lstm", 0.3), 0.5, 0.0),
+    "dntm zoned out": zoneout("dntm", 0.0, 0.3),
+    **{f"{name} dropped": recurrent_dropout(name, 0.4) for name in ("gru", "janet", "lstm", "rnn")},
+    "lstm dropped per sequence": recurrent_dropout("lstm", 0.4, per="sequence"),
+}
+
+
+@pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
+@pytest.mark.parametrize("name", COMPOSED)
+def test_composed_cells_are_the_loops(name: str, training: bool, paths: Any) -> None:
+    for dtype, tolerance in TOLERANCE.items():
+        made = Recurrent(COMPOSED[name], 3, 13, dtype=dtype, generator=seeded())
+        perturb(made, seeded(1)).train(training)
+        same(paths(made, None, True), tolerance)
+        same(paths(made, [3, 7, 1, 7, 2], True), tolerance)
+
+
+def test_dropout_after_the_product_is_the_loops(paths: Any) -> None:
+    dropped = recurrent_dropout("gru", 0.4)
+    made = Recurrent(dropped, 3, 13, dtype=torch.float64, generator=seeded(), reset="after")
+    same(paths(perturb(made, seeded(1)), None, True), 1e-10)
 
 
 @pytest.mark.parametrize("name", ["lstm", "nru", "sru"])

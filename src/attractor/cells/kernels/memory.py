@@ -99,6 +99,7 @@ def tardis(cell: TARDISCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> P
     n, places, looks = cell.hidden_size, cell.cells, cell.attention_size
     a, q, resets = cell.address_size, cell.content_size, 2 * cell.reset_gates
     on_address, on_content = torch.split(cell.attention_mh, [a, q], dim=-1)
+    seen = F.linear(cell.address, on_address)  # what the attention makes of the addresses
     noise, loop = None, None
     if cell.training:
         shape = (rows.steps, rows.batch)
@@ -128,11 +129,12 @@ def tardis(cell: TARDISCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> P
         cell.attention_uh,
         cell.content_hh,
         on_content,
+        seen.t(),
         cell.output_hh,
         cell.output_rh,
         cell.attention_out.flatten(),
         cell.address,
-        F.linear(cell.address, on_address),
+        seen.detach(),
         cell.content_bias,
         cell.output_bias,
         tau_shift,
@@ -141,11 +143,11 @@ def tardis(cell: TARDISCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> P
     numbers = (float(cell.reset_gates), float(tau is not None))
     form = Form("tardis", n, states, (n, places, a, q, looks), numbers)
 
-    def seen(states: Sequence[Tensor]) -> tuple[Tensor]:
-        """What the attention makes of the contents."""
-        return (F.linear(states[2], on_content).flatten(1),)
+    def attended(states: Sequence[Tensor]) -> tuple[Tensor]:
+        """What the attention makes of the memory."""
+        return ((seen + F.linear(states[2], on_content)).flatten(1),)
 
-    return Plan(form, x, weights, noise=noise, loop=loop, own=seen)
+    return Plan(form, x, weights, noise=noise, loop=loop, own=attended)
 
 
 def as_rows(drawn: Tensor, lengths: Tensor | None) -> Tensor:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-SIZES, NUMBERS, WEIGHTS, STATES = 8, 8, 16, 10
+SIZES, NUMBERS, WEIGHTS, STATES = 8, 8, 18, 10
 LIBRARY = Path(__file__).with_name("libattractor.so")
 NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "plain": "plain"}
 log = logging.getLogger("attractor.kernels")

@@ -29,7 +29,7 @@ from attractor.cells.ihc import HighwayCell, IHCGRUCell, IHCLSTMCell
 from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell, ResidualCell
 from attractor.cells.irc_diagonal import DiagonalConnection, IRCSRUCell, IRCTLSTMCell
 from attractor.cells.janet import JANETCell
-from attractor.cells.kernels.memory import dntm, ntm, tardis
+from attractor.cells.kernels.memory import as_rows, dntm, ntm, tardis
 from attractor.cells.kernels.plan import Form, Plan, Rows
 from attractor.cells.lstm import LSTMCell
 from attractor.cells.lstm1997 import LSTM1997Cell
@@ -41,7 +41,8 @@ from attractor.cells.sru import SRUCell
 from attractor.cells.stat_ru import StatRUCell
 from attractor.cells.tardis import TARDISCell
 from attractor.cells.tlstm import TLSTMCell
-from attractor.cells.wrap.noise import ZoneoutCell
+from attractor.cells.wrap.noise import MaskedInput, RecurrentDropoutCell, ZoneoutCell
+from attractor.cells.wrap.normalise import LayerNormCell
 
 Planner = Callable[[Any, Tensor, Rows, Tensor | None], Plan | None]
 """From a cell, its input as rows, and the lengths of its sequences, to a plan if it has one."""
@@ -193,12 +194,11 @@ def residual(cell: ResidualCell, x: Tensor, rows: Rows, lengths: Tensor | None) 
     return Plan(form, x, (read, shift, fed_back, narrow))
 
 
-def rnn(cell: RNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
-    if cell.norm is not None:
-        return None
+def rnn(cell: RNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
     n = cell.hidden_size
+    norm = (None, None) if cell.norm is None else (cell.norm.weight, cell.norm.bias)
     form = Form("rnn", n, (n,), (n,), (float(cell.nonlinearity == "relu"),))
-    return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh))
+    return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh, *norm))
 
 
 def sru(cell: SRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
@@ -225,6 +225,36 @@ def tlstm(cell: TLSTMCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Pla
     return Plan(form, x, (torch.cat([cell.weight_ih, cell.weight_previous]), shift))
 
 
+def layer_norm(cell: LayerNormCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    inner = cell.cell
+    if type(inner) is not LSTMCell or inner.peephole is not None or inner.weight_hr is not None:
+        return None
+    assert cell.norm_c is not None
+    n, on_h, on_c = cell.hidden_size, cell.norm_h, cell.norm_c
+    sums = inner.prepare(x, cell._linear) + on_h.bias
+    form = Form("lstm_norm", n, (n, n), (n,))
+    return Plan(form, sums, (None, None, inner.weight_hh, on_h.weight, on_c.weight, on_c.bias))
+
+
+MASKED = {"gru", "gru_after", "janet", "lstm", "lstm_norm", "rnn"}
+"""Kernels whose noise is the mask of recurrent dropout."""
+
+
+def recurrent_dropout(
+    cell: RecurrentDropoutCell, x: Tensor, rows: Rows, lengths: Tensor | None
+) -> Plan | None:
+    planner = KERNELS.get(type(cell.cell))
+    plan = None if planner is None else planner(cell.cell, x, rows, lengths)
+    if plan is None or plan.form.kernel not in MASKED:
+        return None
+    drawn = cell._masked((), x.new_empty(rows.steps, rows.batch, 0))
+    if not isinstance(drawn, MaskedInput):
+        return plan
+    again = copy(cell)  # whose mask is this
+    vars(again)["_masked"] = lambda prepared, _: MaskedInput(prepared, drawn.masks)
+    return plan._replace(noise=as_rows(drawn.masks[0], lengths).contiguous(), loop=again)
+
+
 def zoneout(cell: ZoneoutCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
     planner = KERNELS.get(type(cell.cell))
     plan = None if planner is None else planner(cell.cell, x, rows, lengths)
@@ -235,8 +265,9 @@ def zoneout(cell: ZoneoutCell, x: Tensor, rows: Rows, lengths: Tensor | None) ->
     for index, rate, mask in zip(cell.mixed, cell.rates, masks, strict=True):
         packed = mask if lengths is None else pack_padded_sequence(mask, lengths).data
         keep[index] = packed.contiguous() if cell.training else rate
-    again = copy(cell)  # whose masks are these
+    again = copy(cell)  # whose masks are these, around one whose noise is that of the kernel
     vars(again)["masks"] = lambda _: masks
+    vars(again)["_modules"] = {"cell": plan.loop or cell.cell}
     return plan._replace(keep=tuple(keep), loop=again)
 
 
@@ -259,9 +290,11 @@ KERNELS: dict[type[Cell[Any, Any]], Planner] = {
     JANETCell: janet,
     LSTM1997Cell: lstm1997,
     LSTMCell: lstm,
+    LayerNormCell: layer_norm,
     NRUCell: nru,
     NTMCell: ntm,
     RNNCell: rnn,
+    RecurrentDropoutCell: recurrent_dropout,
     SRUCell: sru,
     StatRUCell: stat_ru,
     TARDISCell: tardis,

@@ -6,7 +6,7 @@
 
 namespace attractor {
 
-constexpr int kSizes = 8, kNumbers = 8, kWeights = 16, kStates = 10;
+constexpr int kSizes = 8, kNumbers = 8, kWeights = 18, kStates = 10;
 
 struct Call {
   int32_t bytes;    // of a number: 4 or 8

@@ -104,6 +104,12 @@ struct Step {
             first + r};
   }
 
+  // v where recurrent dropout leaves it, whose mask of `size` units is the noise, if there is any.
+  Vector<S> masked(Vector<S> v, const At<S>& at, int64_t size) const {
+    if (!noise) return v;
+    return v * load_some(noise + (at.sequence - first) * size + at.unit, size - at.unit);
+  }
+
   void set(const Link<S>* l) const { ahead<false>(*l); }
   void add(const Link<S>* l) const { ahead<true>(*l); }
   void set_back(const Link<S>* l) const { back<false>(*l); }

@@ -6,6 +6,7 @@
 #include "cells/fastgrnn.hpp"
 #include "cells/gru.hpp"
 #include "cells/lstm.hpp"
+#include "cells/normalised.hpp"
 #include "cells/nru.hpp"
 #include "cells/ntm.hpp"
 #include "cells/rotations.hpp"
@@ -59,7 +60,7 @@ const Kernel kernels[] = {
     kernel<IhcLstm>(),      kernel<IrcFastGrnn>(), kernel<IrcGru>(), kernel<IrcLstm>(),
     kernel<IrcSru>(),       kernel<IrcTLstm>(), kernel<Janet>(),   kernel<Lstm>(),
     kernel<Nru>(),          kernel<Ntm>(),      kernel<Rnn>(),      kernel<Sru>(),     kernel<StatRu>(),
-    kernel<Tardis>(),       kernel<TLstm>(),    kStack};
+    kernel<NormalLstm>(),   kernel<Tardis>(),   kernel<TLstm>(),    kStack};
 
 }  // namespace
 

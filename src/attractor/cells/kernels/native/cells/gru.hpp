@@ -15,6 +15,7 @@ struct Gru : Cell<S> {
   Link<S>*gates, *candidate;
 
   explicit Gru(const Call& c) : Cell<S>(c) {
+    noise = units;
     R = block(units), Z = block(units), A = block(units), Q = block(units);
     output = H = state(units);
     reads_input(R, Z, A);
@@ -33,15 +34,15 @@ struct Gru : Cell<S> {
     s.each(units, [&](At<S> at) {
       V z = at.now(Z), h = at.was(H), a = tanh(at.now(A));
       at.now.put(A, a);
-      at.now.put(H, (1 - z) * h + z * a);
+      at.now.put(H, (1 - z) * h + z * s.masked(a, at, units));
     });
   }
 
   void backward(const Step<S>& s) const override {
     s.each(units, [&](At<S> at) {
       V z = at.now(Z), a = at.now(A), h = at.was(H), d = at.carry(H);
-      at.grad.put(Z, d * (a - h) * z * (1 - z));
-      at.grad.put(A, d * z * (1 - a * a));
+      at.grad.put(Z, d * (s.masked(a, at, units) - h) * z * (1 - z));
+      at.grad.put(A, s.masked(d, at, units) * z * (1 - a * a));
       at.carry.put(H, d * (1 - z));
     });
     s.set_back(candidate);
@@ -64,6 +65,7 @@ struct GruAfter : Cell<S> {
   Weights<S> shift;
 
   explicit GruAfter(const Call& c) : Cell<S>(c) {
+    noise = units;
     R = block(units), Z = block(units), A = block(units), Q = block(units);
     output = H = state(units);
     reads_input(R, Z, A);
@@ -80,7 +82,7 @@ struct GruAfter : Cell<S> {
       if (shifts) q += at(shift);
       V a = tanh(at.now(A) + r * q);
       at.now.put(R, r), at.now.put(Z, z), at.now.put(A, a), at.now.put(Q, q);
-      at.now.put(H, (1 - z) * h + z * a);
+      at.now.put(H, (1 - z) * h + z * s.masked(a, at, units));
     });
   }
 
@@ -88,8 +90,8 @@ struct GruAfter : Cell<S> {
     bool shifts = active(shift);
     s.each(units, [&](At<S> at) {
       V r = at.now(R), z = at.now(Z), a = at.now(A), h = at.was(H), d = at.carry(H);
-      V d_a = d * z * (1 - a * a);
-      at.grad.put(Z, d * (a - h) * z * (1 - z));
+      V d_a = s.masked(d, at, units) * z * (1 - a * a);
+      at.grad.put(Z, d * (s.masked(a, at, units) - h) * z * (1 - z));
       at.grad.put(R, d_a * at.now(Q) * r * (1 - r));
       at.grad.put(A, d_a), at.grad.put(Q, d_a * r);
       if (shifts) at.grad.put(shift.gradient, d_a * r);

@@ -16,6 +16,7 @@ struct Lstm : Cell<S> {
   Weights<S> see_i, see_f, see_o;
 
   explicit Lstm(const Call& c) : Cell<S>(c) {
+    noise = units;
     int64_t shown = c.weight[3] ? c.size[2] : units;  // units of h
     I = block(units), F = block(units), A = block(units), O = block(units);
     if (c.weight[3]) R = block(units), Y = block(shown);
@@ -34,7 +35,7 @@ struct Lstm : Cell<S> {
       V old = at.was(C), i = at.now(I), f = at.now(F), o = at.now(O), a = tanh(at.now(A));
       if (peeps) i += at(see_i) * old, f += at(see_f) * old;
       i = sigmoid(i), f = sigmoid(f);
-      V c = f * old + i * a;
+      V c = f * old + i * s.masked(a, at, units);
       if (peeps) o += at(see_o) * c;
       o = sigmoid(o);
       at.now.put(I, i), at.now.put(F, f), at.now.put(A, a), at.now.put(O, o), at.now.put(C, c);
@@ -56,7 +57,8 @@ struct Lstm : Cell<S> {
       V seen = tanh(c), d_h = P ? at.grad(R) : at.carry(H);
       V d_o = d_h * seen * o * (1 - o), d_c = at.carry(C) + d_h * o * (1 - seen * seen);
       if (peeps) d_c += d_o * at(see_o);
-      V d_i = d_c * a * i * (1 - i), d_f = d_c * old * f * (1 - f), d_a = d_c * i * (1 - a * a);
+      V d_i = d_c * s.masked(a, at, units) * i * (1 - i), d_f = d_c * old * f * (1 - f);
+      V d_a = s.masked(d_c, at, units) * i * (1 - a * a);
       at.grad.put(I, d_i), at.grad.put(F, d_f), at.grad.put(A, d_a), at.grad.put(O, d_o);
       V d_old = d_c * f;
       if (peeps) {

@@ -1,38 +1,56 @@
 #pragma once
 
-#include "../cell.hpp"
+#include "../normalise.hpp"
 
 namespace attractor::ATTRACTOR_PATH {
 
-// h = f(W x + U h + b), where f is tanh or ReLU
+// h = f(W x + U h + b), where f is tanh or ReLU, or f(alpha LN(W x + U h) + beta)
 template <class S>
 struct Rnn : Cell<S> {
   ATTRACTOR_CELL;
   static constexpr const char* name = "rnn";
-  Block A, H;
+  Block A, T, E, H;  // T: LN of the sums, E: one over their deviation
   Link<S>* U;
-  bool relu;
+  Weights<S> alpha, beta;
+  bool relu, norm;
 
-  explicit Rnn(const Call& c) : Cell<S>(c), relu(c.number[0] != 0) {
+  explicit Rnn(const Call& c) : Cell<S>(c), relu(c.number[0] != 0), norm(c.weight[3]) {
+    noise = units;
     A = block(units);
+    if (norm) T = block(units), E = block(1);
     output = H = state(units);
     reads_input(A);
     U = link(2, From::was, H, A);
+    vector(alpha, 3, units), vector(beta, 4, units);
   }
 
   void forward(const Step<S>& s) const override {
     s.add(U);
+    for (int64_t r = 0; norm && r < s.rows; r++) {
+      S *sums = s.now + r * s.width + A.offset, *normal = s.now + r * s.width + T.offset;
+      memcpy(normal, sums, padded<S>(units) * sizeof(S));
+      s.now[r * s.width + E.offset] = normalise(normal, units);
+    }
     s.each(units, [&](At<S> at) {
-      V a = at.now(A);
-      at.now.put(H, relu ? positive(a) : tanh(a));
+      V a = norm ? at(alpha) * at.now(T) : at.now(A);
+      if (active(beta)) a += at(beta);
+      a = relu ? positive(a) : tanh(a);
+      at.now.put(A, a), at.now.put(H, s.masked(a, at, units));
     });
   }
 
   void backward(const Step<S>& s) const override {
     s.each(units, [&](At<S> at) {
-      V h = at.now(H), d = at.carry(H);
-      at.grad.put(A, relu ? where_positive(h, d) : d * (1 - h * h));
+      V a = at.now(A), d = s.masked(at.carry(H), at, units);
+      d = relu ? where_positive(a, d) : d * (1 - a * a);
+      if (active(beta)) at.grad.put(beta.gradient, d);
+      if (norm) at.grad.put(alpha.gradient, d * at.now(T)), d *= at(alpha);
+      at.grad.put(A, d);
     });
+    for (int64_t r = 0; norm && r < s.rows; r++) {
+      const S* now = s.now + r * s.width;
+      normalise_back(now + T.offset, now[E.offset], s.grad + r * s.grad_width + A.offset, units);
+    }
     s.set_back(U);
   }
 };
@@ -87,6 +105,7 @@ struct Janet : Cell<S> {
   Weights<S> beta;
 
   explicit Janet(const Call& c) : Cell<S>(c) {
+    noise = units;
     F = block(units), A = block(units);
     output = H = state(units);
     reads_input(F, A);
@@ -99,7 +118,7 @@ struct Janet : Cell<S> {
     s.each(units, [&](At<S> at) {
       V sum = at.now(F), f = sigmoid(sum), i = sigmoid(at(beta) - sum), a = tanh(at.now(A));
       at.now.put(A, a);
-      at.now.put(H, f * at.was(H) + i * a);
+      at.now.put(H, f * at.was(H) + i * s.masked(a, at, units));
     });
   }
 
@@ -107,8 +126,8 @@ struct Janet : Cell<S> {
     s.each(units, [&](At<S> at) {
       V sum = at.now(F), f = sigmoid(sum), i = sigmoid(at(beta) - sum);
       V a = at.now(A), d = at.carry(H);
-      at.grad.put(F, d * (at.was(H) * f * (1 - f) - a * i * (1 - i)));
-      at.grad.put(A, d * i * (1 - a * a));
+      at.grad.put(F, d * (at.was(H) * f * (1 - f) - s.masked(a, at, units) * i * (1 - i)));
+      at.grad.put(A, s.masked(d, at, units) * i * (1 - a * a));
       at.carry.put(H, d * f);
     });
     s.add_back(U);

@@ -6,7 +6,7 @@ namespace attractor::ATTRACTOR_PATH {
 
 // The memory is M = [A, C], where no step changes A; a step reads one place and writes one.
 //   pi[i] = a . tanh(W x + U h + W_u u + W_m M[i] + b) - 100 read[i], where u are the counts of
-//     reads, standardised, and W_m C is carried along: one row of it is new at each step
+//     reads, standardised, and W_m M is carried along: one row of it is new at each step
 //   w = one-hot of the largest of pi + noise;  r = M w
 //     its gradient is that of softmax((pi + noise) tau), tau = 1 + softplus(w_t h + b), or none
 //   i, f, o = sigmoid of W x + U h + W_r r + b;  alpha, beta = sigmoid((the same + noise) / 0.3)
@@ -16,14 +16,15 @@ namespace attractor::ATTRACTOR_PATH {
 template <class S>
 struct Tardis : Cell<S> {
   ATTRACTOR_CELL;
+  using Cell<S>::call;
   static constexpr const char* name = "tardis";
   const int64_t n, size, fixed, contents, features, looks;  // looks: units of the attention
   const bool resets, passes;              // has alpha and beta; w has a gradient
   Block AX, G, I, F, O, AB, AH, TAU, AR;  // AX, AH, AR: of the candidate; G: of the attention
-  Block U, N, R, Y, Z, OUT, PI;           // N is a copy of h; Z is W_m y
-  Block H, C, M, USED, READ, SEEN, FULL, B, Q;  // B: log of how likely the read was; Q: W_m C
+  Block U, N, R, Y, J, Z, OUT, PI;        // N is a copy of h; J is where y goes; Z is W_m M[J]
+  Block H, C, M, USED, READ, SEEN, FULL, B, Q;  // B: log of how likely the read was; Q: W_m M
   Block DW, DP;                           // gradients: of w and of pi
-  Link<S>*from_h, *from_r, *also_r, *from_u, *makes, *looks_at, *out_h, *out_r;
+  Link<S>*from_h, *from_r, *also_r, *from_u, *makes, *looks_at, *looks_where, *out_h, *out_r;
   Weights<S> a, addresses, seen, b_content, b_out, b_tau;  // seen: W_m A
 
   // sizes: units, places, features of A and of C, units of the attention
@@ -35,7 +36,7 @@ struct Tardis : Cell<S> {
     AX = block(units), G = block(looks), I = block(units), F = block(units), O = block(units);
     AB = block(resets ? 2 : 0), AH = block(units), TAU = block(passes ? 1 : 0);
     AR = block(units), U = block(n), N = block(units), R = block(features);
-    Y = block(contents), Z = block(looks), output = OUT = block(units), PI = block(n);
+    Y = block(contents), J = block(n), Z = block(looks), output = OUT = block(units), PI = block(n);
     reads_input(AX, G, I, F, O, AB);
     H = state(units), C = state(units), M = state(contents, n), USED = state(n), READ = state(n);
     SEEN = state(features), FULL = state(1), B = state(1), Q = state(looks, n);
@@ -43,11 +44,11 @@ struct Tardis : Cell<S> {
     from_h = link(2, From::was, H, G, I, F, O, AB, AH, TAU);
     from_r = link(3, From::now, R, I, F, O, AB), also_r = link(4, From::now, R, AR);
     from_u = link(5, From::now, U, G), makes = link(6, From::now, N, Y);
-    looks_at = link(7, From::now, Y, Z), out_h = link(8, From::now, N, OUT);
-    out_r = link(9, From::now, R, OUT);
-    vector(a, 10, looks), vector(addresses, 11, fixed, false, n), vector(seen, 12, looks, true, n);
-    vector(b_content, 13, contents, false), vector(b_out, 14, units, false);
-    vector(b_tau, 15, 1, false);
+    looks_at = link(7, From::now, Y, Z), looks_where = link(8, From::now, J, Z);
+    out_h = link(9, From::now, N, OUT), out_r = link(10, From::now, R, OUT);
+    vector(a, 11, looks), vector(addresses, 12, fixed, false, n);
+    vector(seen, 13, looks, false, n), vector(b_content, 14, contents, false);
+    vector(b_out, 15, units, false), vector(b_tau, 16, 1, false);
     b_content.gradient = Y, b_out.gradient = OUT, b_tau.gradient = TAU;
   }
 
@@ -70,8 +71,7 @@ struct Tardis : Cell<S> {
   }
 
   V looked(const S* now, const S* was, int64_t i, int64_t k) const {
-    int64_t at = i * padded<S>(looks) + k;
-    return tanh(load(now + G.offset + k) + load(seen.value + at) + load(was + Q.offset + at));
+    return tanh(load(now + G.offset + k) + load(was + Q.offset + i * padded<S>(looks) + k));
   }
 
   void attend(S* now, const S* was, const S* drawn) const {
@@ -103,17 +103,24 @@ struct Tardis : Cell<S> {
 
   int64_t chosen_of(const S* now) const { return largest_at<S>(now + READ.offset, nullptr, n); }
 
-  // Which place is written, -1 for none.
-  int64_t written(const S* now, const S* was) const {
+  // The next empty place, where there is one, or the one that was read.
+  void find_place(S* now, const S* was) const {
     S full = was[FULL.offset];
-    if (!(full < n)) return chosen_of(now);
-    return full >= 0 && full == S(int64_t(full)) ? int64_t(full) : -1;
+    clear(now + J.offset, size);
+    for (int64_t i = 0; i < n; i++)
+      now[J.offset + i] = full < n ? S(i) == full : now[READ.offset + i];
+  }
+
+  // Which place is written, -1 for none.
+  int64_t place_of(const S* now) const {
+    int64_t j = largest_at<S>(now + J.offset, nullptr, n);
+    return now[J.offset + j] ? j : -1;
   }
 
   void write(S* now, const S* was) const {
     memcpy(now + M.offset, was + M.offset, extent<S>(M) * sizeof(S));
     memcpy(now + Q.offset, was + Q.offset, extent<S>(Q) * sizeof(S));
-    int64_t j = written(now, was), full = padded<S>(contents), seen_by = padded<S>(looks);
+    int64_t j = place_of(now), full = padded<S>(contents), seen_by = padded<S>(looks);
     if (j >= 0) {
       memcpy(now + M.offset + j * full, now + Y.offset, full * sizeof(S));
       memcpy(now + Q.offset + j * seen_by, now + Z.offset, seen_by * sizeof(S));
@@ -124,14 +131,19 @@ struct Tardis : Cell<S> {
   }
 
   void write_back(const S* now, const S* was, S* grad, S* carry) const {
-    int64_t j = written(now, was), full = padded<S>(contents), seen_by = padded<S>(looks);
+    int64_t j = place_of(now), full = padded<S>(contents), seen_by = padded<S>(looks);
     S *d_w = grad + DW.offset, *d_m = carry + M.offset, *d_q = carry + Q.offset;
     clear(d_w, size), clear(grad + Y.offset, full), clear(grad + Z.offset, seen_by);
     for (int64_t i = 0; passes && !(was[FULL.offset] < n) && i < n; i++) {
-      const S *of_m = d_m + i * full, *of_q = d_q + i * seen_by;
-      d_w[i] = dot(now + Y.offset, of_m, full) - dot(content(was, i), of_m, full) +
-               dot(now + Z.offset, of_q, seen_by) -
-               dot(was + Q.offset + i * seen_by, of_q, seen_by);
+      V sum{};  // how far y is from C[i], and what the attention would see of it there
+      for (int64_t k = 0; k < full; k += kWidth<S>)
+        sum += (load(now + Y.offset + k) - load(content(was, i) + k)) * load(d_m + i * full + k);
+      for (int64_t k = 0; k < seen_by; k += kWidth<S>) {
+        int64_t at = i * seen_by + k;
+        V y = load(now + Z.offset + k) - load(seen.value + j * seen_by + k);
+        sum += (y + load(seen.value + at) - load(was + Q.offset + at)) * load(d_q + at);
+      }
+      d_w[i] = total<S>(sum);
     }
     if (j >= 0) {
       memcpy(grad + Y.offset, d_m + j * full, full * sizeof(S));
@@ -175,11 +187,10 @@ struct Tardis : Cell<S> {
     clear(d_g, wide), clear(d_a, wide);
     for (int64_t i = 0; i < n; i++) {
       S d = grad[DP.offset + i], *d_q = carry + Q.offset + i * wide;
-      S* d_seen = grad + seen.gradient.offset + i * wide;
       for (int64_t k = 0; k < looks; k += kWidth<S>) {
         V e = looked(now, was, i, k), of = d * load(a.value + k) * (1 - e * e);
         store(d_a + k, load(d_a + k) + d * e), store(d_g + k, load(d_g + k) + of);
-        store(d_seen + k, of), store(d_q + k, load(d_q + k) + of);
+        store(d_q + k, load(d_q + k) + of);
       }
     }
   }
@@ -219,7 +230,8 @@ struct Tardis : Cell<S> {
     s.set(makes);
     if (active(b_content))
       s.each(contents, [&](At<S> at) { at.now.add(Y, at(b_content)); });
-    s.set(looks_at), s.set(out_h), s.add(out_r);
+    for (int64_t r = 0; r < s.rows; r++) find_place(s.now + r * s.width, s.was + r * s.width);
+    s.set(looks_at), s.add(looks_where), s.set(out_h), s.add(out_r);
     s.each(units, [&](At<S> at) {
       at.now.put(OUT, tanh(at.now(OUT) + (active(b_out) ? at(b_out) : V{})));
     });
@@ -263,7 +275,9 @@ struct Tardis : Cell<S> {
       choose_back(now, was, s.noise ? s.noise + r * noise : nullptr, grad, carry);
       attend_back(now, was, grad, carry);
     }
-    s.set_back(from_u), s.set_back(from_h);
+    s.set_back(from_h);
+    if (!call.d_state[3]) return;  // counts have a gradient only if somebody asks for it
+    s.set_back(from_u);
     for (int64_t r = 0; r < s.rows; r++)
       count_back(s.now + r * s.width, s.was + r * s.width, s.grad + r * s.grad_width,
                  s.carry + r * s.carry_width);
