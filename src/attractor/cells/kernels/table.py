@@ -229,8 +229,9 @@ def layer_norm(cell: LayerNormCell, x: Tensor, rows: Rows, lengths: Tensor | Non
     inner = cell.cell
     if type(inner) is not LSTMCell or inner.peephole is not None or inner.weight_hr is not None:
         return None
-    assert cell.norm_c is not None
     n, on_h, on_c = cell.hidden_size, cell.norm_h, cell.norm_c
+    assert on_c is not None
+    assert on_h.bias is not None
     sums = inner.prepare(x, cell._linear) + on_h.bias
     form = Form("lstm_norm", n, (n, n), (n,))
     return Plan(form, sums, (None, None, inner.weight_hh, on_h.weight, on_c.weight, on_c.bias))
