@@ -110,7 +110,7 @@ void try_one(bool options) {
 // A step of the layers of a recurrent rule; the memory of states is wider than what is read of it.
 template <class S>
 void try_stack(bool options) {
-  Memory<S> memory;
+  Heap<S> memory;
   Call call{};
   call.bytes = sizeof(S), call.threads = int(any(1, 3));
   call.batch = any(1, 3), call.rows = any(1, 400);
