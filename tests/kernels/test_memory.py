@@ -67,6 +67,23 @@ def test_segments_keep_less(every: int, monkeypatch: pytest.MonkeyPatch) -> None
         assert 100 * record not in held
 
 
+@pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATUS}")
+@pytest.mark.parametrize("name", ["ntm", "dntm", "tardis"])
+def test_a_kernel_keeps_only_outputs_without_gradients(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def counted(shape: Any, like: Tensor) -> Tensor:
+        made.append(torch.Size(shape))
+        return native.empty(shape, like)
+
+    monkeypatch.setattr("attractor.cells.kernels.calls.empty", counted)
+    with torch.no_grad():
+        Recurrent(name, 3, 8)(torch.zeros(2000, 1, 3))
+    assert made == [torch.Size([2000, 8])]
+
+
 def test_without_gradients_nothing_grows_with_time() -> None:
     module = make_layer("ntm")
     cell: Any = module.cells[0]

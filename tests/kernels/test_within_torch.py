@@ -1,5 +1,6 @@
 """Kernels beside the rest of torch: second gradients, transforms, compilation, other types."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,9 +9,19 @@ from torch import Tensor
 from torch.func import functional_call
 
 import attractor.cells.layer.recurrent as layer
-from attractor.cells import LSTMCell, Recurrent, compile_steps, weight_drop, zoneout
+from attractor.cells import (
+    DNTMCell,
+    LSTMCell,
+    NTMCell,
+    Recurrent,
+    compile_steps,
+    layer_norm,
+    recurrent_dropout,
+    weight_drop,
+    zoneout,
+)
 from attractor.cells.gated import PLAIN
-from attractor.cells.kernels import STATUS
+from attractor.cells.kernels import STATUS, memory
 from attractor.cells.kernels.fused import fused
 from contracts.cells import perturb, seeded
 
@@ -39,6 +50,17 @@ def draw(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
     return torch.randn(shape, generator=seeded(2), dtype=torch.float64).to(dtype)
 
 
+def test_an_option_that_a_kernel_does_not_know_takes_the_loop(
+    taken: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(memory.KNOWN, NTMCell, memory.KNOWN[NTMCell] - {"read_heads"})
+    memory._others.cache_clear()
+    for heads in (1, 2):  # the default goes on as it was
+        make("ntm", read_heads=heads)(draw(4, 2, 3))
+    memory._others.cache_clear()
+    assert taken == [True, False]
+
+
 @pytest.mark.parametrize("name", ["lstm", "irc_gru", "nru"])
 def test_gradients_and_second_gradients_are_right(name: str, taken: list[bool]) -> None:
     module, x = make(name), draw(3, 2, 3).requires_grad_()
@@ -54,8 +76,18 @@ def test_gradients_and_second_gradients_are_right(name: str, taken: list[bool]) 
     assert all(taken)
 
 
-def test_second_gradients_have_the_noise_of_the_first() -> None:
-    module = Recurrent(zoneout("lstm", 0.5, 0.3), 3, 5, dtype=torch.float64, generator=seeded())
+NOISY: dict[str, Any] = {
+    "zoneout": zoneout("lstm", 0.5, 0.3),
+    "dropout": recurrent_dropout("lstm", 0.4),
+    "both": zoneout(recurrent_dropout(layer_norm("lstm"), 0.4), 0.5, 0.3),
+    "tardis": "tardis",
+    "dntm": partial(DNTMCell, discrete=True, cells=6),
+}
+
+
+@pytest.mark.parametrize("name", NOISY)
+def test_second_gradients_have_the_noise_of_the_first(name: str) -> None:
+    module = Recurrent(NOISY[name], 3, 5, dtype=torch.float64, generator=seeded())
     x = draw(6, 4, 3).requires_grad_()
     torch.manual_seed(0)
     loss = module(x)[0].square().sum()
