@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from attractor.cli.analyse import analyse
 from attractor.cli.bench import bench
 from attractor.cli.data import app as data
 from attractor.cli.doctor import doctor
+from attractor.cli.figure import figure
 from attractor.cli.list import list_
 from attractor.cli.meta import app as meta
 from attractor.cli.report import report
@@ -32,6 +34,8 @@ app.command(
 app.command("verify", epilog="Example: attractor verify runs/demo/lstm-0-*")(verify)
 app.command("list", epilog="Example: attractor list cells")(list_)
 app.command("report", epilog="Example: attractor report runs/demo -o report.html")(report)
+app.command("analyse", epilog="Example: attractor analyse cobweb --map 'tanh(3*x)'")(analyse)
+app.command("figure", epilog="Example: attractor figure decaynet-2 --out figure.svg")(figure)
 app.command("bench", epilog="Example: attractor bench --quick")(bench)
 app.add_typer(meta, name="meta")
 app.add_typer(data, name="data")

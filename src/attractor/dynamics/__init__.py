@@ -8,6 +8,12 @@ from attractor.dynamics.exponents import LongTermJacobian as LongTermJacobian
 from attractor.dynamics.exponents import long_term_jacobian as long_term_jacobian
 from attractor.dynamics.exponents import lyapunov_exponents as lyapunov_exponents
 from attractor.dynamics.expression import expression as expression
+from attractor.dynamics.fields import Field as Field
+from attractor.dynamics.fields import Plane as Plane
+from attractor.dynamics.fields import euler as euler
+from attractor.dynamics.fields import pca_plane as pca_plane
+from attractor.dynamics.fields import slice_plane as slice_plane
+from attractor.dynamics.fields import vector_field as vector_field
 from attractor.dynamics.fixed import FixedPoints as FixedPoints
 from attractor.dynamics.fixed import eigenvalues as eigenvalues
 from attractor.dynamics.fixed import fixed_points as fixed_points
@@ -22,6 +28,13 @@ from attractor.dynamics.hessian import HessianEigenvalues as HessianEigenvalues
 from attractor.dynamics.hessian import StepCondition as StepCondition
 from attractor.dynamics.hessian import hessian_eigenvalues as hessian_eigenvalues
 from attractor.dynamics.hessian import step_condition as step_condition
+from attractor.dynamics.landscapes import Landscape as Landscape
+from attractor.dynamics.landscapes import Minimum as Minimum
+from attractor.dynamics.landscapes import along_trajectory as along_trajectory
+from attractor.dynamics.landscapes import filter_direction as filter_direction
+from attractor.dynamics.landscapes import landscape as landscape
+from attractor.dynamics.landscapes import minimum as minimum
+from attractor.dynamics.landscapes import moving_minima as moving_minima
 from attractor.dynamics.maps import cell_map as cell_map
 from attractor.dynamics.maps import henon as henon
 from attractor.dynamics.maps import logistic as logistic
@@ -38,3 +51,8 @@ from attractor.dynamics.phases import decay_claims as decay_claims
 from attractor.dynamics.phases import phases as phases
 from attractor.dynamics.systems import System as System
 from attractor.dynamics.systems import system as system
+from attractor.dynamics.wormholes import PathLengths as PathLengths
+from attractor.dynamics.wormholes import ShortestPaths as ShortestPaths
+from attractor.dynamics.wormholes import path_lengths as path_lengths
+from attractor.dynamics.wormholes import shortest_paths as shortest_paths
+from attractor.dynamics.wormholes import urmann_hit as urmann_hit

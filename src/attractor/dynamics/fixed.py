@@ -77,6 +77,7 @@ def fixed_points(
     size: int | None = None,
     period: int = 1,
     spread: float = 1.0,
+    along: int = 512,
     tolerance: float = 1e-18,
     slow: float = 1e-3,
     distance: float = 1e-4,
@@ -99,6 +100,8 @@ def fixed_points(
         size: numbers of a state, for a function of vectors.
         period: look for cycles of this many steps, which no shorter cycle repeats.
         spread: random starts are uniform between minus and plus this.
+        along: every other random start is first moved on by the system itself, for up to so many
+            steps: the speed has minima of its own, which hold starts that no orbit visits.
         tolerance: the speed below which a point is fixed.
         slow: the speed below which a minimum is a slow point.
         distance: points nearer than this, times one plus their length, are one.
@@ -123,6 +126,8 @@ def fixed_points(
     positive("tolerance", tolerance)
     made = system(step, input=input, x0=x0, size=_size(starts, size) if x0 is None else None)
     begin = _starts(made, starts, spread, generator)
+    if isinstance(starts, int):
+        begin = _followed(made, begin, whole("along", along, 0))
     round_ = compose(made.step, period)
     first = vmap(round_)(begin).isfinite().all(-1)
     if not bool(first.any()):
@@ -183,6 +188,27 @@ def _starts(
         generator=generator or torch.Generator().manual_seed(0),
     )
     return ((2 * drawn - 1) * positive("spread", spread)).to(made.start)
+
+
+@torch.no_grad()
+def _followed(made: System, starts: Tensor, along: int) -> Tensor:
+    """The starts, every other one some steps later; many a few, few as many as `along`."""
+    followed = torch.arange(1, len(starts), 2, device=starts.device)
+    if not along or not len(followed):
+        return starts
+    powers = torch.linspace(0, 1, len(followed), device=starts.device)
+    left = (along**powers).round().long()
+    states, found = starts[followed], starts.clone()
+    for step in range(1, along + 1):
+        states = made.many(states)
+        ends = left == step
+        good = states.isfinite().all(-1)
+        found[followed[ends & good]] = states[ends & good]
+        goes_on = ~ends & good
+        states, followed, left = states[goes_on], followed[goes_on], left[goes_on]
+        if not len(states):
+            break
+    return found
 
 
 def _shorter(made: System, points: Tensor, period: int, distance: float) -> Tensor:

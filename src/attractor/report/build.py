@@ -13,6 +13,7 @@ from attractor.errors import InputError
 from attractor.files import write_atomic
 from attractor.report.bundle import plotting_script, script_safe
 from attractor.report.chapter import chapter
+from attractor.report.figures import Figure
 from attractor.report.numbers import plural
 from attractor.report.tables import STRIP_WIDTH
 from attractor.runs.read import Damaged, Run
@@ -38,23 +39,28 @@ def build(runs: Sequence[Run], title: str | None = None, damaged: Sequence[Damag
     chapters = [chapter(part) for part in parts.values()]
     if title is None:
         title = chapters[0].title if len(chapters) == 1 else plural(len(chapters), "experiment")
-    figures = [
-        {"data": figure.traces, "layout": figure.layout}
-        for part in chapters
-        for figure in part.figures
-    ]
+    return page(
+        "report.html.j2",
+        [figure for part in chapters for figure in part.figures],
+        title=title,
+        chapters=chapters,
+        damaged=damaged,
+        strip_width=STRIP_WIDTH,
+    )
+
+
+def page(template: str, figures: Sequence[Figure], **parts: object) -> str:
+    """A template with its figures, styles and scripts in it; it asks for nothing else."""
+    drawn = [{"data": figure.traces, "layout": figure.layout} for figure in figures]
     return (
         _environment()
-        .get_template("report.html.j2")
+        .get_template(template)
         .render(
-            title=title,
-            chapters=chapters,
-            damaged=damaged,
-            figures=_json(figures),
-            strip_width=STRIP_WIDTH,
+            figures=_json(drawn),
             style=_template("style.css"),
             script=script_safe(_template("page.js")),
             plotting=plotting_script(),
+            **parts,
         )
     )
 

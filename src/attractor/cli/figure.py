@@ -1,0 +1,28 @@
+"""``attractor figure``: a figure of the papers, drawn anew."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def figure(
+    name: Annotated[str | None, typer.Argument(help="Which; all are listed without one.")] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="An .svg, .png or .pdf to write.")
+    ] = Path("figure.svg"),
+) -> None:
+    """Draw a figure of the papers anew; without a name, list those that can be drawn."""
+    from attractor.report.papers import FIGURES, draw
+
+    if name is None:
+        from attractor.cli.tables import table
+
+        rows = [[key, (make.__doc__ or "").split("\n")[0]] for key, make in FIGURES.items()]
+        table(["figure", "what it shows"], rows)
+        return
+    from attractor.dynamics.plots import check_format, save
+
+    check_format(out)
+    save(draw(name), out)
+    typer.echo(str(out))

@@ -1,0 +1,4 @@
+"""Figures of the papers, each drawn anew by one function; `FIGURES` is the table of them."""
+
+from attractor.report.papers.table import FIGURES as FIGURES
+from attractor.report.papers.table import draw as draw

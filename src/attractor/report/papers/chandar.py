@@ -1,0 +1,103 @@
+"""Figures of Chandar's thesis: wormholes, the memory of an NRU, gradients on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Generator, Tensor
+
+from attractor.dynamics import gates, path_lengths, shortest_paths
+from attractor.dynamics.plots import draw_heatmap, draw_histogram, draw_lines, subplots
+from attractor.models import SequenceTagger
+from attractor.tasks import CopyMemory
+from attractor.training import fit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def figure_3_3(simulations: int = 10_000) -> Figure:
+    """Path lengths in the cells of TARDIS and uMANN: 200 steps, 50 cells."""
+    figure, axes = subplots(1, 2, size=3, sharey=True)
+    for ax, (memory, name) in zip(axes[0], (("tardis", "TARDIS"), ("umann", "uMANN")), strict=True):
+        found = path_lengths(memory, simulations=simulations)  # type: ignore[arg-type]
+        draw_histogram(found.lengths, ax, expected=found.expected, title=name)
+    return figure
+
+
+def figure_3_5(simulations: int = 2_000) -> Figure:
+    """The shortest path from step 50 back to 5, and its part outside wormholes, by memory size."""
+    sizes = range(1, 51, 2)
+    figure, axes = subplots(1, 2, size=3)
+    totals: dict[str, list[float]] = {}
+    outside: dict[str, list[float]] = {}
+    names: list[tuple[Any, str]] = [("tardis", "TARDIS"), ("umann", "uMANN"), ("urmann", "urMANN")]
+    for memory, name in names:
+        found = [shortest_paths(memory, cells=k, simulations=simulations) for k in sizes]
+        totals[name] = [float(one.lengths.double().mean()) for one in found]
+        outside[name] = [float(one.outside.double().mean()) for one in found]
+    for ax, series, title in zip(
+        axes[0], (totals, outside), ("(a) shortest path", "(b) outside wormholes"), strict=True
+    ):
+        draw_lines(series, ax, x="cells", y="mean length", title=title)
+        ticks = range(0, len(sizes), 5)
+        ax.set_xticks(list(ticks), [str(sizes[tick]) for tick in ticks])
+    return figure
+
+
+def copier(cell: str, task: CopyMemory, steps: int, **options: Any) -> tuple[SequenceTagger, Any]:
+    """A network after a quick training on the copying task, and the rows it logged."""
+    generator = Generator().manual_seed(0)
+    model = SequenceTagger(
+        cell, task.input_size, 64, task.output_size, generator=generator, **options
+    )
+    optimiser = {"name": "adam", "lr": 2e-3}
+    plan: dict[str, Any] = {"batch_size": 20, "clip": 1.0, "eval_every": steps, "log_every": 10}
+    fitted = fit(model, task, optimiser=optimiser, steps=steps, eval_batches=2, **plan)
+    return model, fitted.rows
+
+
+def figure_4_2(lag: int = 30, steps: int = 1500) -> Figure:
+    """How much the memory of an NRU changes at each step of the copying task."""
+    task = CopyMemory(lag)
+    model, rows = copier("nru", task, steps)
+    batch = task.batches(20, generator=Generator().manual_seed(1)).draw()
+    found = gates(model.recurrent, _time_first(batch.x))
+    change = (found.states["m"] - found.before["m"]).abs()
+    figure, axes = subplots(1, 2, size=3)
+    draw_heatmap(change[:, 0], axes[0, 0], title="change of each number")
+    axes[0, 1].plot(change.mean((1, 2)).numpy(), color="black")
+    axes[0, 1].set(xlabel="step", ylabel="mean change", title="over 20 sequences")
+    losses = [row["loss"] for row in rows if row.get("split") == "train"]
+    figure.suptitle(
+        f"NRU on copying, T = {lag}, {steps} updates: loss {losses[-1]:.4f} "
+        f"(without memory {task.baseline:.4f})"
+    )
+    return figure
+
+
+def figure_4_7(lag: int = 30, steps: int = 600) -> Figure:
+    """Gradient norms on the way, of NRU, JANET and an LSTM with chrono initialisation."""
+    task = CopyMemory(lag)
+    figure, axes = subplots(1, 2, size=3)
+    norms: dict[str, Tensor] = {}
+    losses: dict[str, Tensor] = {}
+    chosen: list[tuple[str, str, dict[str, Any]]] = [
+        ("NRU", "nru", {}),
+        ("JANET", "janet", {"t_max": lag + 20}),
+        ("LSTM-chrono", "lstm", {"t_max": lag + 20}),
+    ]
+    for name, cell, options in chosen:
+        _, rows = copier(cell, task, steps, **options)
+        logged = [row for row in rows if row.get("split") == "train"]
+        norms[name] = torch.tensor([row["gradient_norm"] for row in logged])
+        losses[name] = torch.tensor([row["loss"] for row in logged])
+    draw_lines(norms, axes[0, 0], x="tens of updates", y="norm of the gradient")
+    axes[0, 0].set_yscale("log")
+    draw_lines(losses, axes[0, 1], x="tens of updates", y="loss")
+    return figure
+
+
+def _time_first(x: Tensor) -> Tensor:
+    return x.movedim(0, 1)

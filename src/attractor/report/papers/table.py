@@ -1,0 +1,45 @@
+"""The table of figures that can be drawn anew: the only place where one is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from attractor.dynamics.plots import styled
+from attractor.errors import unknown
+from attractor.report.papers import chandar, decaynet, kuo
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "chandar-3.3": chandar.figure_3_3,
+    "chandar-3.5": chandar.figure_3_5,
+    "chandar-4.2": chandar.figure_4_2,
+    "chandar-4.7": chandar.figure_4_7,
+    "decaynet-1": decaynet.figure_1,
+    "decaynet-2": decaynet.figure_2,
+    "decaynet-5": decaynet.figure_5,
+    "decaynet-6": decaynet.figure_6,
+    "kuo-2.5": kuo.figure_2_5,
+    "kuo-2.6": kuo.figure_2_6,
+    "kuo-2.7": kuo.figure_2_7,
+    "kuo-2.8": kuo.figure_2_8,
+    "kuo-2.9": kuo.figure_2_9,
+    "kuo-6.8": kuo.figure_6_8,
+    "kuo-6.11": kuo.figure_6_11,
+    "kuo-6.12": kuo.figure_6_12,
+}
+
+
+def draw(name: str) -> Figure:
+    """Draw a figure by its name; those with trained networks train them first, quickly.
+
+    Example:
+        >>> len(draw("decaynet-5").axes)  # doctest: +SKIP
+        2
+    """
+    if name not in FIGURES:
+        raise unknown("figure", name, FIGURES)
+    with styled():
+        return FIGURES[name]()
