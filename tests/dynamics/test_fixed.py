@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -133,8 +134,8 @@ def test_torchs_cells_step_as_they_do() -> None:
 
 @pytest.mark.parametrize("name", sorted(CELLS))
 def test_every_cell_is_a_system(name: str) -> None:
-    options = {"length": 9} if name == "decaynet" else {}
     make: Callable[..., nn.Module] = CELLS[name]
+    options = {"length": 9} if "length" in signature(make).parameters else {}
     cell = make(3, 4, generator=torch.Generator().manual_seed(0), **options).eval()
     made = system(cell, input=torch.tensor([0.5, -1.0, 2.0]))
     assert made.size == sum(size for _, size in made.parts)

@@ -1,5 +1,9 @@
 """See what a recurrent network, an optimiser or a lifelong learner does, as a dynamical system."""
 
+from attractor.dynamics.energies import Energy as Energy
+from attractor.dynamics.energies import energy as energy
+from attractor.dynamics.energies import implied_rates as implied_rates
+from attractor.dynamics.energies import interference as interference
 from attractor.dynamics.equilibria import Equilibria as Equilibria
 from attractor.dynamics.equilibria import Equilibrium as Equilibrium
 from attractor.dynamics.equilibria import equilibria as equilibria
@@ -28,6 +32,14 @@ from attractor.dynamics.hessian import HessianEigenvalues as HessianEigenvalues
 from attractor.dynamics.hessian import StepCondition as StepCondition
 from attractor.dynamics.hessian import hessian_eigenvalues as hessian_eigenvalues
 from attractor.dynamics.hessian import step_condition as step_condition
+from attractor.dynamics.highways import highway_attractors as highway_attractors
+from attractor.dynamics.highways import highway_map as highway_map
+from attractor.dynamics.hopfield import LADDER as LADDER
+from attractor.dynamics.hopfield import InputGRUCell as InputGRUCell
+from attractor.dynamics.hopfield import LinearGRUCell as LinearGRUCell
+from attractor.dynamics.hopfield import Recall as Recall
+from attractor.dynamics.hopfield import hopfield_step as hopfield_step
+from attractor.dynamics.hopfield import recall as recall
 from attractor.dynamics.landscapes import Landscape as Landscape
 from attractor.dynamics.landscapes import Minimum as Minimum
 from attractor.dynamics.landscapes import along_trajectory as along_trajectory
@@ -40,6 +52,10 @@ from attractor.dynamics.maps import henon as henon
 from attractor.dynamics.maps import logistic as logistic
 from attractor.dynamics.maps import regime as regime
 from attractor.dynamics.maps import tent as tent
+from attractor.dynamics.memories import MemoryJacobian as MemoryJacobian
+from attractor.dynamics.memories import ReadGraph as ReadGraph
+from attractor.dynamics.memories import memory_jacobian as memory_jacobian
+from attractor.dynamics.memories import read_graph as read_graph
 from attractor.dynamics.orbits import Bifurcation as Bifurcation
 from attractor.dynamics.orbits import Cobweb as Cobweb
 from attractor.dynamics.orbits import bifurcation as bifurcation
@@ -49,6 +65,13 @@ from attractor.dynamics.phases import DecayClaims as DecayClaims
 from attractor.dynamics.phases import Phases as Phases
 from attractor.dynamics.phases import decay_claims as decay_claims
 from attractor.dynamics.phases import phases as phases
+from attractor.dynamics.responses import NoUpdate as NoUpdate
+from attractor.dynamics.responses import RateShares as RateShares
+from attractor.dynamics.responses import Response as Response
+from attractor.dynamics.responses import no_update as no_update
+from attractor.dynamics.responses import rate_shares as rate_shares
+from attractor.dynamics.responses import response as response
+from attractor.dynamics.responses import signal as signal
 from attractor.dynamics.systems import System as System
 from attractor.dynamics.systems import system as system
 from attractor.dynamics.wormholes import PathLengths as PathLengths
