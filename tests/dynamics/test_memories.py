@@ -1,10 +1,13 @@
 """Memories: Jacobians through reads, graphs, Hopfield networks, the ladder, highways."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
 from attractor.cells import GRUCell, IRCGRUCell, LSTMCell, Recurrent, TARDISCell
+from attractor.cells.base import map_steps
 from attractor.dynamics import (
     LADDER,
     gates,
@@ -30,7 +33,10 @@ def test_q_and_r_of_a_real_tardis_add_up() -> None:
     exact = cell.double().eval()
     states = []
     prepared = exact.prepare(x[:, None])
-    cut = lambda time: type(prepared)(*(p[time] if isinstance(p, Tensor) else p for p in prepared))  # noqa: E731
+
+    def cut(time: int) -> Any:
+        return map_steps(lambda part: part[time], prepared)
+
     state = exact.initial_state(1)
     for time in range(9):
         _, state = exact.step(cut(time), state)
@@ -100,7 +106,8 @@ def test_the_equations_of_a_plain_controller_with_and_without_the_factor_of_t1()
         total = product(1, t1)
         for k in range(1, t1):
             total = total + product(k + 1, last) @ torch.diag(slopes[k]) @ V @ A @ to[reads[k]]
-        return total + torch.diag(slopes[t1]) @ V @ A @ to[reads[t1]]
+        last_read: Tensor = torch.diag(slopes[t1]) @ V @ A @ to[reads[t1]]
+        return total + last_read
 
     torch.testing.assert_close(whole(t1), exact)
     assert float((whole(t1 - 1) - exact).abs().max()) > 0.1
@@ -151,7 +158,7 @@ def test_the_gate_of_a_gru_is_the_step_size_of_the_hopfield_update() -> None:
 
 
 def test_the_output_gate_of_an_lstm_is_a_reset_gate() -> None:
-    """h is o times tanh(c): what the next step reads is reset by the last output gate (table 3.2)."""
+    """h is o times tanh(c): what the next step reads is reset by the last o (table 3.2)."""
     cell = LSTMCell(2, 4, generator=torch.Generator().manual_seed(0))
     found = gates(cell, torch.randn(9, 3, 2))
     reset = found.gate("o")[:-1] * torch.tanh(found.states["c"][:-1])
@@ -175,7 +182,7 @@ def test_the_rungs_are_what_they_leave_out() -> None:
     a = sums[:, 8:] + (r * h) @ own["weight_hh"][8:].T
     torch.testing.assert_close(linear(x, h)[0], (1 - i) * h + i * a)
     alone = LADDER["input"](3, 4, generator=g).double()  # type: ignore[call-arg]
-    i, r, a = (x @ alone.weight_ih.T).chunk(3, -1)  # type: ignore[operator, union-attr]
+    i, r, a = (x @ alone.weight_ih.T).chunk(3, -1)  # type: ignore[operator]
     i, r = i.sigmoid(), r.sigmoid()
     torch.testing.assert_close(alone(x, h)[0], (1 - i) * h + i * r * a)
     assert LADDER["irc"] is IRCGRUCell
@@ -185,7 +192,8 @@ def test_highways_have_the_fixed_points_of_the_plain_layer_whatever_the_input() 
     model = HCN([3, 6, 6, 2], generator=torch.Generator().manual_seed(0))
     x = torch.randn(3, 3)
     found = highway_attractors(model, x, starts=40)
-    W, b = model.layers[0].weight.detach().double(), model.layers[0].bias.detach().double()
+    own = dict(model.layers[0].named_parameters())
+    W, b = own["weight"].detach().double(), own["bias"].detach().double()
     for points in found:
         for k in points.points:
             torch.testing.assert_close(torch.relu(W @ k + b), k, atol=1e-7, rtol=0)

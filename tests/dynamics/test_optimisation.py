@@ -80,7 +80,7 @@ def test_the_implied_rates_of_a_rule() -> None:
 @pytest.mark.parametrize(("lr", "p"), [(0.1, 0.9), (0.03, 0.0), (0.5, 0.5)])
 def test_the_rate_and_momentum_of_sgd_are_found(lr: float, p: float) -> None:
     found = response(lambda q: torch.optim.SGD(q, lr, momentum=p), signal("noise", 200, size=2.0))
-    assert (found.rate, found.momentum) == (pytest.approx(lr, abs=1e-4), pytest.approx(p, abs=1e-4))
+    assert [found.rate, found.momentum] == pytest.approx([lr, p], abs=1e-4)
 
 
 def test_adam_answers_a_constant_with_its_rate_whatever_its_size() -> None:
