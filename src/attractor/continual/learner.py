@@ -1,7 +1,8 @@
 """One network, one stream, one strategy: the only training loop of continual learning."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,16 +12,20 @@ from torch.optim import SGD
 
 from attractor.checks import whole
 from attractor.continual.fitting import check, check_limits
+from attractor.continual.growing import more_answers
 from attractor.continual.identity import described, identity
+from attractor.continual.readouts import readout
 from attractor.continual.result import CurvePoint, Result, accuracies
 from attractor.continual.strategies.base import Loss, Strategy
 from attractor.continual.strategies.naive import Naive
 from attractor.errors import InputError
 from attractor.optimisers import Maker, attach, choose
 from attractor.state import cloned
-from attractor.tasks import Shuffled, Split, StoredTask
+from attractor.tasks import Batch, Shuffled, Split, StoredTask, joined
 from attractor.tasks.streams import Stream
 from attractor.training.process import Diverged, Row, finish
+from attractor.training.schedules import Schedule, falling
+from attractor.training.supervised import Plan, casting
 
 PLAIN: Maker = partial(SGD, lr=0.01)
 """The optimiser of the thesis."""
@@ -42,7 +47,7 @@ class Learner:
             ``name`` and options; learned or not. It lives through all tasks.
         batch_size: samples in a batch.
         epochs: how often the data of a task are gone through.
-        iterations: updates of each task instead of epochs.
+        iterations: updates of each task instead of epochs; a number, or one for each task.
         seed: decides the batches, all that the strategy draws, and dropout. On the CPU torch's
             default generator, from which dropout draws, is left as it was.
         evaluate_every: updates between points of the learning curve; ``None`` measures only at the
@@ -51,6 +56,14 @@ class Learner:
         log_every: updates between measurements of the loss.
         split: what the tasks' test samples are, for the record: ``"valid"`` of a stream that keeps
             its test samples for later.
+        accumulate: batches whose gradients are averaged for one update; the strategy observes them
+            together, once.
+        clip: scale the gradient down to this norm where it is longer, after the strategy.
+        clip_value: cut each entry of the gradient off at this size.
+        schedule: how the rate falls to zero within each task, along half a ``"cosine"`` or in a
+            ``"linear"`` way; ``None`` means that it stays.
+        autocast: compute the loss in this type where that is safe: ``"bfloat16"``.
+        callbacks: are called after each update with the learner and what was measured.
 
     Example:
         >>> from attractor.models import MLP
@@ -73,16 +86,32 @@ class Learner:
         optimiser: Maker | str | Mapping[str, Any] = PLAIN,
         batch_size: int = 10,
         epochs: int = 1,
-        iterations: int | None = None,
+        iterations: int | Sequence[int] | None = None,
         seed: int = 0,
         evaluate_every: int | None = None,
         loss: Loss | None = None,
         log_every: int = 1,
         split: Split = "test",
+        accumulate: int = 1,
+        clip: float | None = None,
+        clip_value: float | None = None,
+        schedule: Schedule | None = None,
+        autocast: str | None = None,
+        callbacks: Sequence["Callback"] = (),
     ) -> None:
         self.batch_size = whole("batch_size", batch_size, 1)
         self.epochs = whole("epochs", epochs, 1)
-        self.iterations = None if iterations is None else whole("iterations", iterations, 1)
+        self.iterations = _per_task(iterations, len(stream))
+        self.plan = Plan(
+            1,
+            self.batch_size,
+            accumulate=accumulate,
+            clip=clip,
+            clip_value=clip_value,
+            schedule=schedule,
+            autocast=autocast,
+        )
+        self.callbacks = list(callbacks)
         if evaluate_every is not None:
             whole("evaluate_every", evaluate_every, 1)
         self.evaluate_every, self.log_every = evaluate_every, whole("log_every", log_every, 1)
@@ -114,8 +143,10 @@ class Learner:
     @property
     def updates(self) -> int:
         """How many updates the present task takes."""
-        if self.iterations is not None:
+        if isinstance(self.iterations, int):
             return self.iterations
+        if self.iterations is not None:
+            return self.iterations[min(self.task, len(self.iterations) - 1)]
         return -(-self.epochs * len(self.stream[self.task]) // self.batch_size)
 
     def advance(self) -> list[Row]:
@@ -145,6 +176,8 @@ class Learner:
             now = self.matrix[task + 1]
             each = {f"task_{place + 1}": float(a) for place, a in enumerate(now)}
             rows.append({"split": self.split, "accuracy": float(now[: task + 1].mean()), **each})
+        for callback in self.callbacks:
+            callback(self, rows)
         return rows
 
     def _update(self) -> Tensor:
@@ -155,11 +188,11 @@ class Learner:
             self._batches, self._until = self._new_batches(task), self.updates
         for parameter in self._parameters:
             parameter.grad = None
-        batch = self._batches.draw()
-        loss = self.strategy.loss(self.model, batch, self.base)
-        torch.autograd.backward(loss)
-        self.strategy.observe(batch, self.base)
+        parts = [self._batches.draw() for _ in range(self.plan.accumulate)]
+        loss = self._backward(parts)
+        self.strategy.observe(joined(parts), self.base)
         self.strategy.after_backward(self.model)
+        self._limit()
         self.strategy.step(self.model, self.optimiser)
         self.update += 1
         if self.evaluate_every is not None and self.update % self.evaluate_every == 0:
@@ -171,11 +204,90 @@ class Learner:
             self.task, self.update, self._batches = self.task + 1, 0, None
         return loss.detach()
 
+    def _backward(self, parts: list[Batch]) -> Tensor:
+        """The gradient of the mean loss over the batches of one update; that loss."""
+        total = torch.zeros(())
+        for batch in parts:
+            with casting(self.plan.autocast, batch.y.device.type):
+                loss = self.strategy.loss(self.model, batch, self.base)
+            if len(parts) == 1:
+                torch.autograd.backward(loss)
+                return loss
+            torch.autograd.backward(loss / len(parts))
+            total = total + loss.detach().cpu() / len(parts)
+        return total
+
+    def _limit(self) -> None:
+        """Cut the gradient to what was asked for, and set the rate of this update."""
+        if self.plan.clip is not None:
+            nn.utils.clip_grad_norm_(self._parameters, self.plan.clip)
+        if self.plan.clip_value is not None:
+            nn.utils.clip_grad_value_(self._parameters, self.plan.clip_value)
+        if self.plan.schedule is not None:
+            share = falling(self.plan.schedule, self.update, self._until)
+            for group in self.optimiser.param_groups:
+                group["lr"] = group["task_lr"] * share
+
     def _start_task(self, task: StoredTask) -> None:
         """Begin a task; if the strategy gives another model, the optimiser begins anew."""
+        if self.plan.schedule is not None:
+            for group in self.optimiser.param_groups:
+                group["lr"] = group.get("task_lr", group["lr"])
         model = self.strategy.start_task(self.model, task, self.optimiser, self.updates)
         if model is not None and model is not self.model:
             self._attach(model)
+            self.strategy.adopt(model)
+        if self.plan.schedule is not None:
+            for group in self.optimiser.param_groups:
+                group["task_lr"] = group["lr"]
+
+    def learn(self, task: StoredTask) -> Result:
+        """Learn one task more, after the stream's end; what it is able to do then.
+
+        Whatever of the stream is left comes first. If the task brings new classes, the last layer
+        grows, and its optimiser's moments are carried over. Of the untrained network's accuracy on
+        the task nothing is known, so that the first row of the matrix has a NaN there.
+
+        Example:
+            >>> from attractor.continual import ER
+            >>> from attractor.models import MLP
+            >>> from attractor.tasks.streams import split_images
+            >>> stream = split_images(dataset="digits", size=2)
+            >>> learner = Learner(MLP([64, 32, 4]), stream[:2], ER("classes", 50), iterations=40)
+            >>> result = learner.learn(stream[2])
+            >>> result.matrix.shape, learner.model.layers[-1].out_features
+            (torch.Size([4, 3]), 6)
+        """
+        finish(self)
+        self.add(task)
+        finish(self)
+        return self.result()
+
+    def add(self, task: StoredTask) -> None:
+        """Append a task to the stream, and make room for it."""
+        tasks, before = len(self.stream), len(list(self.model.parameters()))
+        self.stream = replace(self.stream, tasks=[*self.stream.tasks, task.at(tasks)])
+        self.strategy.extend(self.stream)
+        old, optimiser = self.model, self.optimiser
+        had = readout(old)[1].out_features
+        if self.stream.outputs > had:
+            if self.strategy.wraps_model:
+                raise InputError(
+                    f"expected a task with the classes that the network has, but {task.name!r} has "
+                    f"{self.stream.outputs - had} more, and {self.strategy!r} cannot widen its "
+                    "heads. Make the network with all outputs at its start."
+                )
+            growth = more_answers(old, self.stream.outputs, generator=self._generator)
+            self._attach(growth.model)
+            growth.carry_rows(old, optimiser, self.optimiser)
+            self.strategy.adopt(growth.model)
+        elif len(list(self.model.parameters())) > before:
+            self._attach(self.model)
+        check(self.model, self.stream)
+        matrix = torch.full((tasks + 2, tasks + 1), torch.nan, dtype=torch.float64)
+        matrix[:-1, :-1] = self.matrix
+        matrix[self.task, tasks] = accuracies(self.model, self.stream)[tasks]
+        self.matrix = matrix
 
     def _attach(self, model: nn.Module) -> None:
         """Take a model, and build the optimiser on it."""
@@ -259,6 +371,22 @@ class Learner:
     def _new_batches(self, task: StoredTask) -> Shuffled:
         device = next(self.model.parameters()).device
         return Shuffled(task, self.batch_size, generator=self._generator, device=device)
+
+
+Callback = Callable[[Learner, list[Row]], None]
+"""What is called after an update, with the learner and what was measured."""
+
+
+def _per_task(iterations: int | Sequence[int] | None, tasks: int) -> int | list[int] | None:
+    if iterations is None or isinstance(iterations, int):
+        return None if iterations is None else whole("iterations", iterations, 1)
+    each = [whole("iterations", one, 1) for one in iterations]
+    if len(each) != tasks:
+        raise InputError(
+            f"expected a number of iterations for each of the {tasks} tasks, but got {len(each)}. "
+            "Try one number for all."
+        )
+    return each
 
 
 def train(

@@ -1,5 +1,6 @@
 """How a learning rate falls to zero by the last update."""
 
+import math
 from typing import Literal
 
 from torch.optim import Optimizer
@@ -7,6 +8,16 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
 
 Schedule = Literal["cosine", "linear"]
 """Along half a cosine, or in a straight line."""
+
+
+def falling(name: Schedule, done: int, steps: int) -> float:
+    """The share of the first rate that is left after so many of the updates.
+
+    Example:
+        >>> falling("linear", 1, 4), falling("cosine", 0, 4)
+        (0.75, 1.0)
+    """
+    return 1 - done / steps if name == "linear" else (1 + math.cos(math.pi * done / steps)) / 2
 
 
 def scheduled(name: Schedule | None, optimiser: Optimizer, steps: int) -> LRScheduler | None:

@@ -193,9 +193,7 @@ class Supervised:
         return norm
 
     def _casting(self) -> AbstractContextManager[Any]:
-        if self.plan.autocast is None:
-            return nullcontext()
-        return torch.autocast(self.device.type, dtype=getattr(torch, self.plan.autocast))
+        return casting(self.plan.autocast, self.device.type)
 
     def _judge(self, loss: float) -> None:
         """Note the best validation loss so far, and whether to end."""
@@ -251,6 +249,13 @@ class Supervised:
             f"{self.norm:.3g}, {before:.3g} a step before)",
             f"Try {clip}a smaller learning rate, or another seed.",
         )
+
+
+def casting(autocast: str | None, device: str) -> AbstractContextManager[Any]:
+    """Where losses are computed in another type, if one is asked for."""
+    if autocast is None:
+        return nullcontext()
+    return torch.autocast(device, dtype=getattr(torch, autocast))
 
 
 def _plain(scheduler: LRScheduler) -> dict[str, Any]:

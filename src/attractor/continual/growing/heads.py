@@ -51,5 +51,8 @@ def more_answers(model: nn.Module, outputs: int, *, generator: Generator | None 
     layer.weight = longer(layer.weight)
     if layer.bias is not None:
         layer.bias = longer(layer.bias)
+    for name_of, rows in layer.named_buffers():  # what it keeps of each class
+        zeros = rows.new_zeros(outputs - had, *rows.shape[1:])
+        setattr(layer, name_of, torch.cat([rows, zeros]))
     layer.out_features = outputs
     return Growth(replaced(wide, name, layer), {})

@@ -197,6 +197,25 @@ class Growth(NamedTuple):
             }
         return True
 
+    def carry_rows(self, before: nn.Module, old: Optimizer, new: Optimizer) -> None:
+        """Give an optimiser the moments of one whose network had fewer rows; new ones have none."""
+        if type(old) is not type(new):
+            return
+        pairs = zip(before.parameters(), self.model.parameters(), strict=True)
+        for p, wide in pairs:
+            if p in old.state:
+                new.state[wide] = {
+                    key: _longer(value, p, wide) for key, value in old.state[p].items()
+                }
+
+
+def _longer(value: Any, parameter: Tensor, wide: Tensor) -> Any:
+    if not isinstance(value, Tensor) or value.shape != parameter.shape:
+        return value
+    longer = value.new_zeros(wide.shape)
+    longer[tuple(slice(size) for size in value.shape)] = value
+    return longer
+
 
 def _state(value: Any, key: str, parameter: Tensor, edits: Edits) -> Any:
     if isinstance(value, Tensor):

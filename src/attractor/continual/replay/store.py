@@ -7,10 +7,14 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attractor.errors import InputError
+from attractor.tasks import IGNORE
 
 Columns = tuple[Tensor, ...]
 """Samples as columns: inputs, answers, lengths and so on, all with the samples first."""
 
+
+ANSWERS = 1
+"""The column that has the answers."""
 
 SPARSE = 50
 """How many times as many there must be as are drawn, for all to be shuffled no more."""
@@ -19,8 +23,9 @@ SPARSE = 50
 class Store:
     """Rows at numbered places; the memory is taken when the first ones come, then stays the same.
 
-    Sequences may be of different lengths from one call to the next: shorter ones are padded with
-    zeros at the end. The table grows only when a sequence is longer than all before it.
+    Sequences may be of different lengths from one call to the next: shorter ones are padded at the
+    end, with zeros, and answers at each step with `IGNORE`. The table grows only when a sequence is
+    longer than all before it.
 
     Args:
         capacity: how many rows.
@@ -60,7 +65,8 @@ class Store:
     def _write(self, place: int, column: Tensor, places: Tensor | slice, new: Tensor) -> None:
         if new.ndim > 1 and new.shape[1] != column.shape[1]:
             longest = max(new.shape[1], column.shape[1])
-            column, new = (_padded(t, longest) for t in (column, new))
+            fill = IGNORE if place == ANSWERS else 0
+            column, new = (_padded(t, longest, fill) for t in (column, new))
             self.columns = (*self.columns[:place], column, *self.columns[place + 1 :])
         if new.shape[1:] != column.shape[1:]:
             raise InputError(
@@ -118,6 +124,6 @@ def distinct(count: int, size: int, generator: Generator) -> Tensor:
     return torch.tensor(list(found))
 
 
-def _padded(x: Tensor, length: int) -> Tensor:
+def _padded(x: Tensor, length: int, fill: float) -> Tensor:
     behind = [0, 0] * (x.ndim - 2) + [0, length - x.shape[1]]
-    return F.pad(x, behind)
+    return F.pad(x, behind, value=fill)

@@ -58,6 +58,9 @@ class AGEM(Strategy):
         self._finish(0)
         return model
 
+    def adopt(self, model: nn.Module) -> None:
+        self._parameters = list(model.parameters())
+
     def extend(self, stream: Stream) -> None:
         self._remember()
         self._arrange(stream)
@@ -66,7 +69,7 @@ class AGEM(Strategy):
     def _arrange(self, stream: Stream) -> None:
         """A group of memories for each class of each task."""
         self._stream = stream
-        each_class = stream[0].train.y.ndim == 1
+        each_class = stream[0].answers == "once"
         counts = [len(task.classes) if each_class else 1 for task in stream]
         self._ends = [0, *accumulate(counts)]
         self._groups = torch.arange(len(stream))[:, None].repeat(1, stream.outputs)

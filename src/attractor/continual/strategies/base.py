@@ -81,6 +81,18 @@ class Strategy:
     def extend(self, stream: Stream) -> None:
         """The stream has one task more than it had: make room for it."""
 
+    def adopt(self, model: nn.Module) -> None:
+        """Go on with a model that has grown and says the same.
+
+        A strategy that keeps something for each weight refuses.
+        """
+        kept = [name for name in ("anchors", "anchor", "frozen", "used") if hasattr(self, name)]
+        if kept:
+            raise InputError(
+                f"expected a strategy that can go on with a network that has grown, but "
+                f"{type(self).__name__} keeps numbers for each of its weights. Try gem or er."
+            )
+
     def start_task(
         self, model: nn.Module, task: StoredTask, optimiser: Optimizer, updates: int
     ) -> nn.Module | None:

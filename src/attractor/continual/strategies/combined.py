@@ -58,6 +58,10 @@ class Combined(Strategy):
             model = one.start(model, stream, generator=generator)
         return model
 
+    def adopt(self, model: nn.Module) -> None:
+        for one in self.strategies:
+            one.adopt(model)
+
     def extend(self, stream: Stream) -> None:
         for one in self.strategies:
             one.extend(stream)

@@ -54,6 +54,11 @@ class Freeze(Strategy):
             )
         return model
 
+    def adopt(self, model: nn.Module) -> None:
+        self.model = model
+        if self.frozen:
+            self._freeze()
+
     def end_task(self, model: nn.Module, task: StoredTask) -> None:
         if task.place + 1 == self.after:
             self._freeze()

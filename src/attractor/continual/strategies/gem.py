@@ -69,6 +69,9 @@ class GEM(Strategy):
         self.gradients = GroupGradients(model)
         return model
 
+    def adopt(self, model: nn.Module) -> None:
+        self.gradients = GroupGradients(model)
+
     def extend(self, stream: Stream) -> None:
         self.episodes.extend(stream)
 

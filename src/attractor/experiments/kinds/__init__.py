@@ -6,6 +6,7 @@ from attractor.tables import lookup
 
 KINDS: dict[str, str] = {
     "continual": "attractor.experiments.kinds.continual:KIND",
+    "lifelong": "attractor.experiments.kinds.lifelong:KIND",
     "supervised": "attractor.experiments.kinds.supervised:KIND",
 }
 """Where each is, in the form in which a kind of the user's own is named; imported when asked for,

@@ -1,0 +1,189 @@
+"""A learner takes tasks after the stream's end, and how updates are made."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+from attractor import InputError
+from attractor.continual import (
+    AGEM,
+    DER,
+    ER,
+    ERACE,
+    EWC,
+    GEM,
+    SLDA,
+    GDumb,
+    ICaRL,
+    Learner,
+    LwF,
+    MetaSGDCL,
+    Naive,
+    Progressive,
+    Strategy,
+    train,
+)
+from attractor.models import MLP
+from attractor.tasks.streams import Stream, permuted_images, split_images
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def digits() -> Stream:
+    return split_images(dataset="digits", size=2)
+
+
+def mlp(outputs: int = 4) -> MLP:
+    return MLP([64, 24, outputs], init="xavier", generator=seeded())
+
+
+FASTER = partial(torch.optim.SGD, lr=0.1, momentum=0.5)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        Naive(),
+        ER("ring", 40),
+        ER("classes", 60),
+        GEM(20, memory="ring"),
+        AGEM(5),
+        DER(60),
+        ERACE(60),
+        ICaRL(60),
+        GDumb(60, epochs=10),
+        SLDA(),
+        LwF(),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_task_after_the_end_is_learnt_with_a_head_that_grows(strategy: Strategy) -> None:
+    stream = digits()
+    learner = Learner(mlp(), stream[:2], strategy, iterations=60, optimiser=FASTER)
+    before = len(learner.stream)
+    first = learner.learn(stream[2])
+    assert len(learner.stream) == before + 1
+    assert learner.model.get_parameter("layers.1.weight").shape == (6, 24)
+    assert first.matrix.shape == (4, 3)
+    assert first.matrix[1:, :2].isfinite().all()
+    assert torch.isnan(first.matrix[0, 2])
+    assert first.matrix[2, 2] < 0.2 < 0.6 < first.matrix[3, 2]
+    second = learner.learn(stream[3])
+    assert second.matrix.shape == (5, 4)
+    assert torch.equal(second.matrix[1:4, :2], first.matrix[1:, :2])
+    assert second.matrix[4, 3] > 0.3
+
+
+def test_tasks_of_the_same_classes_go_on_with_any_strategy() -> None:
+    stream = permuted_images(dataset="digits", tasks=3, generator=seeded())
+    told = replace(stream, identity=True)
+    strategies: list[Strategy] = [
+        EWC(1.0, samples=50),
+        MetaSGDCL(size=20, kappa=0.2, initial=0.1),
+        Progressive(),
+    ]
+    for strategy in strategies:
+        learner = Learner(mlp(10), told[:2], strategy, iterations=30, optimiser=FASTER)
+        result = learner.learn(told[2])
+        assert result.matrix[3].isfinite().all()
+        assert result.matrix[3, 2] > 0.3, strategy
+
+
+def test_a_strategy_that_keeps_numbers_of_weights_refuses_a_head_that_grows() -> None:
+    stream = digits()
+    learner = Learner(mlp(), stream[:2], EWC(1.0, samples=20), iterations=3)
+    with pytest.raises(InputError, match="EWC keeps numbers for each of its weights. Try gem"):
+        learner.learn(stream[2])
+
+
+def test_moments_of_old_answers_are_kept() -> None:
+    stream = digits()
+    learner = Learner(mlp(), stream[:1], iterations=20, optimiser=FASTER)
+    while not learner.done:
+        learner.advance()
+    old: Any = learner.optimiser.state[learner.model.get_parameter("layers.1.weight")]
+    learner.add(stream[1])  # which has the outputs that are there
+    learner.add(stream[2])
+    new: Any = learner.optimiser.state[learner.model.get_parameter("layers.1.weight")]
+    assert torch.equal(new["momentum_buffer"][:4], old["momentum_buffer"])
+    assert (new["momentum_buffer"][4:] == 0).all()
+
+
+def flat(learner: Learner) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in learner.model.parameters()])
+
+
+def test_accumulated_batches_are_one_large_batch() -> None:
+    ends = []
+    for size, accumulate in ((12, 1), (4, 3)):
+        learner = Learner(
+            mlp(), digits()[:2], ER(), batch_size=size, accumulate=accumulate, iterations=5
+        )
+        for _ in range(5):
+            learner.advance()
+        ends.append(flat(learner))
+        assert isinstance(learner.strategy, ER)
+        assert learner.strategy.episodes.sizes([0]) == [60]
+    assert torch.allclose(ends[0], ends[1], atol=1e-6)
+
+
+def test_iterations_of_each_task_schedules_clipping_and_callbacks() -> None:
+    told: list[tuple[int, float]] = []
+
+    def note(learner: Learner, rows: list[Any]) -> None:
+        told.append((learner.task, learner.optimiser.param_groups[0]["lr"]))
+
+    sgd = partial(torch.optim.SGD, lr=0.4)
+    learner = Learner(
+        mlp(),
+        digits()[:2],
+        iterations=[4, 2],
+        schedule="linear",
+        clip=1e-9,
+        optimiser=sgd,
+        callbacks=[note],
+    )
+    before = flat(learner)
+    while not learner.done:
+        learner.advance()
+    assert [round(rate, 6) for _, rate in told] == [0.4, 0.3, 0.2, 0.1, 0.4, 0.2]
+    assert float((flat(learner) - before).norm()) < 1e-8
+    with pytest.raises(InputError, match="iterations for each of the 2 tasks, but got 3"):
+        Learner(mlp(), digits()[:2], iterations=[1, 2, 3])
+
+
+def test_entries_of_gradients_are_cut_and_autocast_is_heeded() -> None:
+    ends = []
+    each: list[dict[str, Any]] = [{}, {"clip_value": 1e-9}, {"autocast": "bfloat16"}]
+    for options in each:
+        learner = Learner(mlp(), digits()[:1], iterations=3, **options)
+        before = flat(learner)
+        for _ in range(3):
+            learner.advance()
+        ends.append(flat(learner) - before)
+    assert ends[1].abs().max() < 1e-7
+    assert not torch.equal(ends[0], ends[2])
+    assert torch.allclose(ends[0], ends[2], atol=2e-3)
+
+
+def test_a_schedule_goes_on_after_a_checkpoint() -> None:
+    def made() -> Learner:
+        return Learner(mlp(), digits()[:2], ER(), iterations=6, schedule="cosine", clip=1.0)
+
+    one, other = made(), made()
+    for _ in range(8):
+        one.advance()
+    other.load_state_dict(one.state_dict())
+    while not one.done:
+        assert one.advance() == other.advance()
+    assert torch.equal(flat(one), flat(other))
+
+
+def test_train_takes_the_same_options() -> None:
+    result = train(mlp(), digits()[:2], ER(), iterations=[3, 4], accumulate=2)
+    assert result.matrix.shape == (3, 2)
