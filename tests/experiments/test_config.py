@@ -229,7 +229,9 @@ def test_a_base_is_the_name_of_a_file_beside(base: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["['supervised']", "{ a = 1 }", "3", "'supervized'"])
 def test_a_kind_is_a_name(kind: str) -> None:
-    with pytest.raises(InputError, match="known kind of experiment .continual, super|valid 'kind'"):
+    with pytest.raises(
+        InputError, match="known kind of experiment .continual, lifelong, super|valid 'kind'"
+    ):
         tiny(f"kind={kind}")
 
 

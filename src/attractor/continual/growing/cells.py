@@ -58,7 +58,9 @@ CONTROLLED: Roles = {
 }
 ROLES: dict[str, Roles] = {
     **dict.fromkeys(("RNNCell", "LSTMCell", "GRUCell", "JANETCell", "FastGRNNCell"), GATED),
-    **dict.fromkeys(("DecayNetCell", "TLSTMCell", "SRUCell"), GATED),
+    **dict.fromkeys(
+        ("DecayNetCell", "DecayNetGRUCell", "LSTM1997Cell", "TLSTMCell", "SRUCell"), GATED
+    ),
     **dict.fromkeys(("IRCGRUCell", "IRCLSTMCell", "IRCFastGRNNCell"), CONNECTED),
     **dict.fromkeys(("IHCGRUCell", "IHCLSTMCell"), CONNECTED),
     **dict.fromkeys(("NTMCell", "DNTMCell"), CONTROLLED),
@@ -106,6 +108,7 @@ PASSING = frozenset({"SRUCell", "IRCSRUCell", "IRCTLSTMCell"})
 """Cells that let their input past the gates, unit by unit, where it has as many features."""
 
 REFUSED = {
+    "ClockworkCell": "its units are in modules with a clock each, in which copies do not stay",
     "EURNNCell": "its matrix is a rotation, and one that shares out copies of units is not",
     "GORUCell": "its matrix is a rotation, and one that shares out copies of units is not",
 }
