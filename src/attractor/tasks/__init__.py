@@ -1,6 +1,8 @@
 """Tasks: the data, the loss and the metrics of one problem each."""
 
 from attractor.measures import Measure as Measure
+from attractor.tasks.addition import BinaryAddition as BinaryAddition
+from attractor.tasks.answers import Penalised as Penalised
 from attractor.tasks.answers import answer as answer
 from attractor.tasks.answers import asked as asked
 from attractor.tasks.answers import cross_entropy as cross_entropy
@@ -13,9 +15,13 @@ from attractor.tasks.base import Task as Task
 from attractor.tasks.batch import IGNORE as IGNORE
 from attractor.tasks.batch import Batch as Batch
 from attractor.tasks.batch import joined as joined
+from attractor.tasks.bitwise import BitCopy as BitCopy
+from attractor.tasks.bitwise import BitRecall as BitRecall
+from attractor.tasks.bitwise import BitTask as BitTask
 from attractor.tasks.cifar10 import CIFAR10 as CIFAR10
 from attractor.tasks.cifar_files import load_cifar10 as load_cifar10
 from attractor.tasks.cifar_files import load_cifar100 as load_cifar100
+from attractor.tasks.continued import Continued as Continued
 from attractor.tasks.copy import CopyMemory as CopyMemory
 from attractor.tasks.cub200 import load_cub200 as load_cub200
 from attractor.tasks.datasets import DatasetTask as DatasetTask
@@ -23,15 +29,31 @@ from attractor.tasks.datasets import LoaderTask as LoaderTask
 from attractor.tasks.denoise import Denoise as Denoise
 from attractor.tasks.digits import Digits as Digits
 from attractor.tasks.fashion_mnist import FashionMNIST as FashionMNIST
+from attractor.tasks.generate import Generate as Generate
 from attractor.tasks.generated import Generated as Generated
 from attractor.tasks.images import ImageTask as ImageTask
 from attractor.tasks.judged import Judged as Judged
 from attractor.tasks.kmnist import KMNIST as KMNIST
+from attractor.tasks.language import LanguageTask as LanguageTask
+from attractor.tasks.language import PTBCharacters as PTBCharacters
+from attractor.tasks.language import PTBWords as PTBWords
+from attractor.tasks.language import TextFolder as TextFolder
+from attractor.tasks.language import WikiText2 as WikiText2
 from attractor.tasks.mnist import MNIST as MNIST
 from attractor.tasks.objective import Objective as Objective
+from attractor.tasks.pairs import SICK as SICK
+from attractor.tasks.pairs import SNLI as SNLI
+from attractor.tasks.pairs import PairTask as PairTask
 from attractor.tasks.quadratic import Quadratic as Quadratic
 from attractor.tasks.rosenbrock import Rosenbrock as Rosenbrock
 from attractor.tasks.samplers import Drawn as Drawn
 from attractor.tasks.samplers import Shuffled as Shuffled
+from attractor.tasks.series import TimeSeries as TimeSeries
+from attractor.tasks.stl10 import STL10 as STL10
+from attractor.tasks.stl10 import load_stl10 as load_stl10
 from attractor.tasks.stored import StoredTask as StoredTask
+from attractor.tasks.strokes import StrokeDigits as StrokeDigits
+from attractor.tasks.svhn import SVHN as SVHN
+from attractor.tasks.svhn import load_svhn as load_svhn
 from attractor.tasks.table import TASKS as TASKS
+from attractor.tasks.vocabulary import Vocabulary as Vocabulary

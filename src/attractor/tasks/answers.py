@@ -1,6 +1,6 @@
 """What a model says to a batch, and how classes are judged."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -8,6 +8,13 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from attractor.tasks.batch import IGNORE, Batch
+
+
+class Penalised(NamedTuple):
+    """What a model says in training, and what its loss has on top: the price of its activity."""
+
+    said: Any
+    penalty: Tensor
 
 
 def tell(model: nn.Module, inputs: Any, task: Tensor | None) -> Any:
@@ -22,10 +29,17 @@ def answer(model: nn.Module, batch: Batch) -> Tensor:
     Shape:
         ``(samples, classes)``, or ``(samples, time, classes)`` for an answer at each step.
     """
-    output = tell(model, batch.inputs, batch.task)
+    return priced(model, batch)[0]
+
+
+def priced(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor | None]:
+    """What the model says to some samples, and the penalty on top, if it has one."""
+    output, penalty = tell(model, batch.inputs, batch.task), None
+    if isinstance(output, Penalised):
+        output, penalty = output
     if isinstance(output, PackedSequence):
-        return pad_packed_sequence(output, batch_first=True, total_length=batch.y.shape[1])[0]
-    return output  # type: ignore[no-any-return]
+        output = pad_packed_sequence(output, batch_first=True, total_length=batch.y.shape[1])[0]
+    return output, penalty
 
 
 def asked(batch: Batch) -> Tensor:
@@ -45,15 +59,21 @@ def cross_entropy(model: nn.Module, batch: Batch) -> Tensor:
         >>> round(float(cross_entropy(lambda x: torch.zeros(2, 4), batch)), 4)  # log 4
         1.3863
     """
-    output, y = answer(model, batch), asked(batch)
+    (output, penalty), y = priced(model, batch), asked(batch)
     if batch.weight is None:
-        return mean_cross_entropy(output, y)
+        loss = mean_cross_entropy(output, y)
+    else:
+        loss = _weighted(output, y, batch.weight)
+    return loss if penalty is None else loss + penalty
+
+
+def _weighted(output: Tensor, y: Tensor, weight: Tensor) -> Tensor:
     each = F.cross_entropy(
         output.flatten(0, -2), y.flatten(), ignore_index=IGNORE, reduction="none"
     )
     if y.ndim > 1:
         each = each.view_as(y).sum(1) / (y != IGNORE).sum(1).clamp(min=1)
-    return each @ batch.weight.to(each.dtype)
+    return each @ weight.to(each.dtype)
 
 
 def mean_cross_entropy(output: Tensor, y: Tensor) -> Tensor:

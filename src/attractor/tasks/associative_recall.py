@@ -11,6 +11,17 @@ from attractor.tasks.batch import IGNORE, Batch
 from attractor.tasks.generated import Generated
 
 
+def bits_of(numbers: Tensor, bits: int) -> Tensor:
+    """The binary digits of whole numbers, the lowest first, in a new last dimension.
+
+    Example:
+        >>> bits_of(torch.tensor([1, 6]), 3)
+        tensor([[1, 0, 0],
+                [0, 1, 1]])
+    """
+    return numbers.unsqueeze(-1).bitwise_right_shift(torch.arange(bits)).bitwise_and(1)
+
+
 def recall_sequences(
     items: Tensor, counts: Tensor, queries: Tensor, bits: int
 ) -> tuple[Tensor, Tensor]:
@@ -41,7 +52,7 @@ def recall_sequences(
     batch_size, most, length = items.shape
     row = torch.arange(batch_size)
     steps = (most + 2) * (length + 1)
-    vectors = items.unsqueeze(-1).bitwise_right_shift(torch.arange(bits)).bitwise_and(1).float()
+    vectors = bits_of(items, bits).float()
     x = torch.zeros(batch_size, steps, bits + 2)
     y = torch.full((batch_size, steps), IGNORE)
     for n in range(most):
@@ -135,15 +146,23 @@ class AssociativeRecall(Generated):
 
     def draw(self, batch_size: int, *, generator: Generator) -> Batch:
         """A fresh batch, decided by the generator alone."""
-        shape = (self.items, self.length, batch_size)
-        items = torch.randint(2**self.bits, shape, generator=generator)
-        while (again := _repeats(items)).any():
-            fresh = torch.randint(2**self.bits, shape, generator=generator)
-            items = torch.where(again, fresh, items)
+        items = different_items(self.items, self.length, self.bits, batch_size, generator)
         counts = torch.randint(self.least, self.items + 1, (batch_size,), generator=generator)
         position = torch.rand(batch_size, generator=generator)
         queries = (position * (counts - 1)).long()
         return Batch(*recall_sequences(items.movedim(-1, 0), counts, queries, self.bits))
+
+
+def different_items(
+    items: int, length: int, bits: int, batch_size: int, generator: Generator
+) -> Tensor:
+    """Random items ``(items, length, batch)`` as numbers, no two alike in one sequence."""
+    shape = (items, length, batch_size)
+    found = torch.randint(2**bits, shape, generator=generator)
+    while (again := _repeats(found)).any():
+        fresh = torch.randint(2**bits, shape, generator=generator)
+        found = torch.where(again, fresh, found)
+    return found
 
 
 def _repeats(items: Tensor) -> Tensor:

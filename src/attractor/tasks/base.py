@@ -50,6 +50,8 @@ class Task(ABC):
     answers: Literal["once", "each step"]
     timed: bool = True
     """Whether a sample is a sequence; what is shown at once is not for a recurrent network."""
+    symbolic: bool = False
+    """Whether a step is the number of a symbol, below `input_size`, and not a vector."""
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -75,3 +77,7 @@ class Task(ABC):
     def measure(self, model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
         """Of each measure the sum over a batch and how many it sums, to be averaged over all."""
         return classified(model, batch)
+
+    def told(self, means: dict[str, float]) -> dict[str, float]:
+        """The measures, from the means of what `measure` sums: adds those that are no means."""
+        return means

@@ -1,5 +1,6 @@
 """CIFAR-10, at once or as sequences, in colour or in grey."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -46,7 +47,7 @@ class CIFAR10(ImageTask):
         permutation_seed: draws that order.
         trailing: end each sequence with a step of zeros, at which to answer.
         normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
-            not for test.
+            not for test; or the mean that is subtracted and the deviation that divides.
         side: shrink images to so many rows and columns, each the mean of what it covers.
         grey: the brightness 0.30 R + 0.59 G + 0.11 B of the first 28 rows and columns, rounded,
             so that a network for MNIST can read them; one channel of 28 by 28.
@@ -79,7 +80,7 @@ class CIFAR10(ImageTask):
         order: Order = "rows",
         permutation_seed: int = 0,
         trailing: bool = False,
-        normalise: bool = False,
+        normalise: bool | Sequence[float] = False,
         side: int | None = None,
         grey: bool = False,
         batches: int = 5,

@@ -1,5 +1,6 @@
 """The 1,797 handwritten digits that come with the package, read as sequences."""
 
+from collections.abc import Sequence
 from importlib.resources import files
 
 import numpy as np
@@ -46,7 +47,7 @@ class Digits(ImageTask):
         permutation_seed: draws that order.
         trailing: end each sequence with a step of zeros, at which to answer.
         normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
-            not for test.
+            not for test; or the mean that is subtracted and the deviation that divides.
         side: shrink images to so many rows and columns, each the mean of what it covers.
 
     Shape:
@@ -73,7 +74,7 @@ class Digits(ImageTask):
         order: Order = "rows",
         permutation_seed: int = 0,
         trailing: bool = False,
-        normalise: bool = False,
+        normalise: bool | Sequence[float] = False,
         side: int | None = None,
     ) -> None:
         super().__init__(

@@ -25,6 +25,10 @@ class Generated(Task):
     def draw(self, batch_size: int, *, generator: Generator) -> Batch:
         """A fresh batch, decided by the generator alone."""
 
+    def kept(self, split: Split, count: int, *, generator: Generator) -> Batch:
+        """The sequences of a split; like those of training, unless a task says otherwise."""
+        return self.draw(count, generator=generator)
+
     def batches(self, size: int, *, generator: Generator) -> Sampler:
         """Training batches, drawn with the generator."""
         return Drawn(self, size, generator)
@@ -34,5 +38,5 @@ class Generated(Task):
         one_of("split", split, HELD_OUT_SEEDS)
         whole("size", size, 1)
         generator = torch.Generator().manual_seed(HELD_OUT_SEEDS[split])
-        every = self.draw(HELD_OUT_SIZE, generator=generator)
+        every = self.kept(split, HELD_OUT_SIZE, generator=generator)
         return (every[start : start + size] for start in range(0, HELD_OUT_SIZE, size))

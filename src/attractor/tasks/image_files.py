@@ -1,5 +1,6 @@
 """MNIST and its relatives as tensors, from their files."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -8,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attractor.checks import whole
 from attractor.errors import InputError
 from attractor.tasks.data import load_array
 from attractor.tasks.images import CLASSES, Images, ImageTask, Order, Splits, split_off
@@ -38,9 +40,17 @@ def classes(labels: NDArray[np.uint8], number: int, name: str, half: str) -> Ten
     return torch.from_numpy(labels).long()
 
 
-def standard_splits(name: str, root: str | Path | None) -> Splits:
-    """The 10,000 test images, the last 10,000 training images for validation, and the rest."""
-    train, valid, _ = split_off(load_images(name, "train", root), VALIDATION_SIZE, 0)
+def standard_splits(
+    name: str, root: str | Path | None, validation: int = VALIDATION_SIZE
+) -> Splits:
+    """The 10,000 test images, the last training images for validation, and the rest."""
+    seen = load_images(name, "train", root)
+    if whole("validation", validation, 0) >= len(seen.y):
+        raise InputError(
+            f"expected fewer than the {len(seen.y)} training images of {name} for validation, but "
+            f"got {validation}. Try validation={VALIDATION_SIZE}."
+        )
+    train, valid, _ = split_off(seen, validation, 0)
     return Splits(train, valid, load_images(name, "test", root))
 
 
@@ -56,12 +66,13 @@ class PublishedImages(ImageTask):
         order: Order = "rows",
         permutation_seed: int = 0,
         trailing: bool = False,
-        normalise: bool = False,
+        normalise: bool | Sequence[float] = False,
         side: int | None = None,
+        validation: int = VALIDATION_SIZE,
         root: str | Path | None = None,
     ) -> None:
         super().__init__(
-            standard_splits(self.dataset, root),
+            standard_splits(self.dataset, root, validation),
             order=order,
             permutation_seed=permutation_seed,
             trailing=trailing,

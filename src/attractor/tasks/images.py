@@ -1,12 +1,13 @@
 """Images read as sequences or at once: what the tasks on MNIST, CIFAR-10 and the like share."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attractor.checks import flag, one_of, whole
+from attractor.checks import flag, number, one_of, positive, whole
 from attractor.errors import InputError
 from attractor.tasks.arrays import ArrayTask, Data
 
@@ -134,17 +135,17 @@ class ImageTask(ArrayTask):
         permutation_seed: int,
         trailing: bool,
         white: int,
-        normalise: bool = False,
+        normalise: bool | Sequence[float] = False,
         side: int | None = None,
     ) -> None:
         *channels, height, width = splits.train.x.shape[1:]
-        mean, std = channel_statistics(splits, white) if flag("normalise", normalise) else (0, 1)
+        mean, std = scale(normalise, splits, white)
         train, valid, test = (Data(*part) for part in splits)
         super().__init__(
             name=type(self).__name__,
             place=0,
             train=train,
-            valid=valid,
+            valid=valid if len(valid.y) else None,
             test=test,
             classes=tuple(range(CLASSES)),
             read=Reading(
@@ -161,6 +162,20 @@ class ImageTask(ArrayTask):
             ),
             keep=False,
         )
+
+
+def scale(
+    normalise: bool | Sequence[float], splits: Splits, white: int
+) -> tuple[Tensor | float, Tensor | float]:
+    """What is subtracted from pixels and what divides the rest: given, found, or 0 and 1."""
+    if isinstance(normalise, list | tuple):
+        if len(normalise) != 2:
+            raise InputError(
+                "expected normalise to be true, false, or a mean and a standard deviation, but got "
+                f"{normalise}. Try [0.5, 0.5]."
+            )
+        return number("normalise[0]", normalise[0], -1e6), positive("normalise[1]", normalise[1])
+    return channel_statistics(splits, white) if flag("normalise", normalise) else (0.0, 1.0)
 
 
 def channel_statistics(splits: Splits, white: int) -> tuple[Tensor, Tensor]:

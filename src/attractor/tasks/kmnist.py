@@ -1,5 +1,6 @@
 """Kuzushiji-MNIST, read as sequences."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -25,7 +26,7 @@ class KMNIST(ImageTask):
         permutation_seed: draws that order.
         trailing: end each sequence with a step of zeros, at which to answer.
         normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
-            not for test.
+            not for test; or the mean that is subtracted and the deviation that divides.
         side: shrink images to so many rows and columns, each the mean of what it covers.
         source: ``"all"`` images, or those of the ``"test"`` set alone.
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
@@ -55,7 +56,7 @@ class KMNIST(ImageTask):
         order: Order = "rows",
         permutation_seed: int = 0,
         trailing: bool = False,
-        normalise: bool = False,
+        normalise: bool | Sequence[float] = False,
         side: int | None = None,
         source: Source = "all",
         root: str | Path | None = None,

@@ -6,8 +6,8 @@ from attractor.tasks.image_files import PublishedImages
 class MNIST(PublishedImages):
     """Sequential MNIST: name a digit whose pixels come one after the other.
 
-    Of the 60,000 training images the last 10,000 are for validation; the 10,000 test images are
-    the test set. Pixels are divided by 255.
+    Of the 60,000 training images the last 10,000 are for validation, unless `validation` says
+    another number; the 10,000 test images are the test set. Pixels are divided by 255.
 
     Args:
         order: ``"rows"`` (28 steps of 28), ``"pixels"`` (784 steps of 1) or ``"permuted"`` (784
@@ -17,8 +17,10 @@ class MNIST(PublishedImages):
         trailing: end each sequence with a step of zeros, at which to answer; psMNIST has 785
             steps with it.
         normalise: bring each channel to mean 0 and standard deviation 1 over the images that are
-            not for test.
+            not for test; or the mean that is subtracted and the deviation that divides.
         side: shrink images to so many rows and columns, each the mean of what it covers.
+        validation: how many of the training images, the last, are for validation; with 0 there
+            is no such split, and all are trained on.
         root: the data root; ``None`` means ``ATTRACTOR_DATA``, else the user's cache folder.
 
     Shape:

@@ -62,4 +62,4 @@ def averaged(model: nn.Module, task: Task, batches: Iterable[Batch]) -> dict[str
             f"expected samples to measure on, but {type(task).__name__} gave none. "
             "Hold some data out, or measure on the batches of training."
         )
-    return {name: total / count for name, (total, count) in totals.items()}
+    return task.told({name: total / count for name, (total, count) in totals.items()})

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import torch
 
-from attractor.errors import InputError
 from attractor.tasks.arrays import ArrayTask, Data
-from attractor.tasks.data.series import Series, load_series
+from attractor.tasks.series import load_classes
 from attractor.tasks.streams.classes import in_groups, split_classes
 from attractor.tasks.streams.stream import Stream, cites
 
@@ -37,7 +36,7 @@ def series_sets(
     """
     tasks = []
     for place, name in enumerate(datasets):
-        train, test, classes = _load(name, root)
+        train, test, classes = load_classes(name, root)
         answers = tuple(range(classes))
         tasks.append(ArrayTask(name, place, _with_lengths(train), _with_lengths(test), answers))
     return Stream(", ".join(datasets), tasks)
@@ -68,27 +67,9 @@ def split_series(
     References:
         Dau et al. (2019), The UCR time series archive, arXiv:1810.07758.
     """
-    train, test, classes = _load(dataset, root)
+    train, test, classes = load_classes(dataset, root)
     groups = in_groups(range(classes), size)
     return split_classes(train, test, groups, relabel=relabel, name=f"split {dataset}")
-
-
-def _load(name: str, root: str | Path | None) -> tuple[Data, Data, int]:
-    train, test = load_series(name, "train", root), load_series(name, "test", root)
-    labels = {label: place for place, label in enumerate(sorted(set(train.y)))}
-    for label in test.y:
-        if label not in labels:
-            raise InputError(
-                f"expected the classes {', '.join(labels)} in the test half of {name}, but got "
-                f"{label}. Get both halves from one version of the archive."
-            )
-    return _data(train, labels), _data(test, labels), len(labels)
-
-
-def _data(series: Series, labels: dict[str, int]) -> Data:
-    lengths = None if series.lengths is None else torch.from_numpy(series.lengths)
-    y = torch.tensor([labels[label] for label in series.y])
-    return Data(torch.from_numpy(series.x), y, lengths)
 
 
 def _with_lengths(data: Data) -> Data:

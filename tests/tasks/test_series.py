@@ -1,0 +1,70 @@
+"""Time series of the archives as a task."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from attractor.errors import InputError
+from attractor.tasks import TimeSeries
+from attractor.tasks.arrays import Data
+from attractor.tasks.series import held_back
+
+
+def write(root: Path, train: str, test: str | None = None, form: str = "tsv") -> None:
+    (root / "ucr").mkdir(exist_ok=True)
+    for half, text in (("TRAIN", train), ("TEST", test or train)):
+        (root / "ucr" / f"Some_{half}.{form}").write_text(text)
+
+
+def test_a_tsv_of_equal_series(tmp_path: Path) -> None:
+    write(tmp_path, "2\t1\t3\n-1\t5\t7\n2\t9\t11\n-1\t1\t1\n")
+    task = TimeSeries("Some", validation=0.5, root=tmp_path)
+    assert (task.input_size, task.output_size, task.answers) == (1, 2, "once")
+    assert len(task) == 2
+    assert sorted(task.train.y.tolist()) == [0, 1]  # each class is in both parts
+    assert task.valid is not None
+    assert sorted(task.valid.y.tolist()) == [0, 1]
+    batch = next(task.held_out("test", 4))
+    assert batch.x[..., 0].tolist() == [[1, 3], [5, 7], [9, 11], [1, 1]]
+    assert batch.y.tolist() == [1, 0, 1, 0]
+    assert batch.lengths is None
+
+
+def test_a_ts_of_several_dimensions_and_unequal_lengths_is_scaled(tmp_path: Path) -> None:
+    lines = "@data\n1,3,5:2,2,2:a\n7:6:b\n"
+    write(tmp_path, lines, form="ts")
+    task = TimeSeries("Some", validation=0, normalise=True, root=tmp_path)
+    assert task.valid is None
+    batch = next(task.held_out("test", 2))
+    assert batch.lengths is not None
+    assert batch.lengths.tolist() == [3, 1]
+    seen = torch.tensor([[1.0, 2], [3, 2], [5, 2], [7, 6]])
+    expected = (seen - seen.mean(0)) / seen.std(0, correction=0)
+    torch.testing.assert_close(torch.cat([batch.x[0], batch.x[1, :1]]), expected)
+
+
+def test_held_back_takes_a_share_of_each_class() -> None:
+    y = torch.tensor([0] * 20 + [1] * 10 + [2])
+    kept, back = held_back(Data(torch.arange(31.0)[:, None, None], y), 0.3)
+    assert back is not None
+    assert back.y.bincount().tolist() == [6, 3]
+    assert kept.y.bincount().tolist() == [14, 7, 1]
+    assert sorted(torch.cat([kept.x, back.x]).flatten().tolist()) == list(range(31))
+
+
+def test_bad_series(tmp_path: Path) -> None:
+    write(tmp_path, "1\t1\t3\n1\t5\t7\n")
+    with pytest.raises(InputError, match="at least two classes .* all are of the class 1"):
+        TimeSeries("Some", root=tmp_path)
+    write(tmp_path, "1\t1\tNaN\n2\t5\t7\n")
+    with pytest.raises(InputError, match="missing values"):
+        TimeSeries("Some", root=tmp_path)
+    write(tmp_path, "1\t1\n2\t5\n", "3\t1\n")
+    with pytest.raises(InputError, match="expected the classes 1, 2 in the test half"):
+        TimeSeries("Some", root=tmp_path)
+    write(tmp_path, "1\t1\n2\t5\n")
+    with pytest.raises(InputError, match="expected enough series to keep a share of 0.2"):
+        TimeSeries("Some", root=tmp_path)
+    with pytest.raises(InputError, match=r"expected Other_TRAIN\.tsv"):
+        TimeSeries("Other", root=tmp_path)

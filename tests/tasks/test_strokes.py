@@ -1,0 +1,103 @@
+"""Sequences of pen strokes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from attractor.errors import InputError
+from attractor.tasks import StrokeDigits
+from attractor.tasks.data.root import data_root
+from attractor.tasks.data.strokes import FILE, load_strokes
+from attractor.tasks.strokes import VALIDATION
+
+
+def write(root: Path, train: int = VALIDATION + 50, test: int = 60, label: int = 9) -> None:
+    """A digit of class c has c + 2 steps, all but the last of them to the right, by its number."""
+    arrays = {}
+    for half, count in (("train", train), ("test", test)):
+        labels = np.arange(count) % 10
+        labels[-1] = label
+        lengths = labels + 2
+        points = np.zeros((lengths.sum(), 4), np.int8)
+        points[:, 0] = np.repeat(np.arange(count) % 100 + 1, lengths)
+        ends = lengths.cumsum() - 1
+        points[ends] = [0, 0, 1, 1]
+        arrays |= {f"{half}_points": points, f"{half}_labels": labels, f"{half}_lengths": lengths}
+    (root / FILE).parent.mkdir(parents=True, exist_ok=True)
+    np.savez(root / FILE, **arrays)
+
+
+def test_a_sequence_is_its_digits_one_after_the_other(tmp_path: Path) -> None:
+    write(tmp_path)
+    task = StrokeDigits(3, train=7, held=5, root=tmp_path)
+    assert len(task) == 7
+    for batch in (task.samples(torch.arange(7)), *task.held_out("test", 2)):
+        for x, y, length in zip(batch.x, batch.y, batch.lengths, strict=True):  # type: ignore[arg-type]
+            ends = torch.nonzero(x[:, 3])[:, 0].tolist()
+            assert (torch.diff(torch.tensor([-1, *ends])) - 2).tolist() == y.tolist()
+            assert length == ends[-1] + 1
+            starts = [0, *(end + 1 for end in ends[:-1])]
+            assert x[starts, :2].abs().sum() == 0  # from (0, 0), whatever the file says
+            assert x[length:].abs().sum() == 0
+
+
+def test_splits_are_drawn_from_different_digits_and_always_alike(tmp_path: Path) -> None:
+    write(tmp_path)
+    one, same = (StrokeDigits(2, train=300, held=40, root=tmp_path) for _ in range(2))
+    for split, numbers in one.parts.items():
+        assert torch.equal(numbers, same.parts[split])
+    assert int(one.parts["train"].max()) < 50 <= int(one.parts["valid"].min())
+    assert int(one.parts["test"].max()) < 60
+    assert len(one.parts["train"].unique()) == 50
+
+
+def test_the_loss_is_taught_and_the_measure_is_free(tmp_path: Path) -> None:
+    write(tmp_path)
+    task = StrokeDigits(2, train=7, held=5, root=tmp_path)
+    batch = task.first("valid", 5)
+    asked = []
+
+    class Model(torch.nn.Module):
+        def forward(self, x: object, said: object) -> torch.Tensor:
+            asked.append(said)
+            free = isinstance(said, int)
+            right = torch.nn.functional.one_hot(batch.y, 10).float()
+            return right.roll(1, -1) if free else 20 * right
+
+    found = task.measure(Model(), batch)
+    assert asked[0] == 2
+    assert torch.is_tensor(asked[1])
+    assert found["accuracy"] == (0.0, 10)
+    assert found["error"] == (10.0, 10)
+    assert found["loss"][0] < 1e-3
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected the pen strokes of MNIST at"):
+        StrokeDigits(root=tmp_path)
+    write(tmp_path, label=12)
+    with pytest.raises(InputError, match="expected labels from 0 to 9"):
+        load_strokes("test", tmp_path)
+    write(tmp_path, train=VALIDATION)
+    with pytest.raises(InputError, match="expected more than 10000 training digits"):
+        StrokeDigits(root=tmp_path)
+    (tmp_path / FILE).write_bytes(b"no")
+    with pytest.raises(InputError, match="expected pen strokes in"):
+        load_strokes("train", tmp_path)
+    np.savez(tmp_path / FILE, train_points=np.zeros((5, 3)), train_lengths=[5], train_labels=[1])
+    with pytest.raises(InputError, match="expected points of 4 numbers"):
+        load_strokes("train", tmp_path)
+
+
+@pytest.mark.skipif(not (data_root() / FILE).exists(), reason="needs the pen strokes")
+def test_five_digits_have_200_steps_on_average() -> None:
+    task = StrokeDigits(5)
+    assert (len(task), len(task.parts["valid"]), len(task.parts["test"])) == (
+        200_000,
+        20_000,
+        20_000,
+    )
+    lengths = task.strokes["train"].lengths[task.parts["train"].numpy()].sum(1)
+    assert lengths.mean() == pytest.approx(199, abs=1.5)  # as in the thesis
