@@ -51,14 +51,18 @@ class SequenceClassifier(nn.Module):
         self.readout = readout(self.recurrent, output_size, generator)
 
     def forward(self, x: Tensor | PackedSequence) -> Tensor:
+        answer: Tensor = self.readout(self.last(x))
+        return answer
+
+    def last(self, x: Tensor | PackedSequence) -> Tensor:
+        """What the network says last of each sequence, which the answer is read from."""
         output, _ = self.recurrent(x)
         if isinstance(output, PackedSequence):
             output, lengths = pad_packed_sequence(output, batch_first=True)
             ends = lengths.to(output.device) - 1
         else:
             ends = None
-        answer: Tensor = self.readout(_last(output, ends, self.recurrent.num_directions))
-        return answer
+        return _last(output, ends, self.recurrent.num_directions)
 
 
 class SequenceTagger(nn.Module):

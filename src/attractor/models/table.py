@@ -6,20 +6,23 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 
 from torch import Generator, nn
 
-from attractor.cells import compose as composed
-from attractor.cells.layer.options import LayerCell
 from attractor.checks import positive
-from attractor.errors import InputError, unknown
+from attractor.errors import InputError
 from attractor.models.convnet import ConvNet
+from attractor.models.draw import DRAW
 from attractor.models.hcn import HCN
+from attractor.models.language_model import LanguageModel
+from attractor.models.makers import language_model, pair_classifier, recurrent, stroke_reader
 from attractor.models.mlp import MLP
+from attractor.models.pair_classifier import PairClassifier
 from attractor.models.res_mlp import ResMLP
 from attractor.models.resnet import ResNet
-from attractor.models.sequence import SequenceClassifier, SequenceTagger
+from attractor.models.stroke_reader import StrokeReader
 from attractor.tables import lookup, make
 
-Reads = Literal["vector", "image", "sequence"]
-"""What a network is shown of a sample: all at once, with rows and columns, or step by step."""
+Reads = Literal["vector", "image", "sequence", "symbols", "strokes"]
+"""What a network is shown of a sample: all at once, with rows and columns, or step by step, as
+vectors, as numbers of symbols, or as strokes after which it is to name several symbols."""
 
 
 class Model(NamedTuple):
@@ -67,82 +70,9 @@ def residual(shape: Sequence[int], outputs: int, *, depth: int, **options: Any) 
     return ResNet(depth, outputs, **options)
 
 
-def recurrent(
-    shape: Sequence[int],
-    outputs: int,
-    *,
-    cell: LayerCell | Sequence[LayerCell],
-    hidden_size: int | None = None,
-    hidden: Sequence[int] = (),
-    num_layers: int = 1,
-    compose: Mapping[str, Any] | None = None,
-    each_step: bool = False,
-    generator: Generator | None = None,
-    **options: Any,
-) -> nn.Module:
-    """A recurrent network that answers once, or at each step.
-
-    Args:
-        shape: features of a step.
-        outputs: numbers in an answer.
-        cell: a key of ``CELLS``, or ``module:Class``; or a list with that of each layer, where a
-            table has a ``cell`` and its options.
-        hidden_size: units of the cell.
-        hidden: the width of each layer, as other networks have it.
-        num_layers: how many layers, where no list says so.
-        compose: normalisers and regularisers: the arguments of `attractor.cells.compose`.
-        each_step: answer at each step.
-        generator: draws the initial weights.
-        options: of `Recurrent` and of the cell.
-
-    Example:
-        >>> import torch
-        >>> model = recurrent([28], 10, cell="nru", hidden_size=64)
-        >>> model(torch.zeros(5, 28, 28)).shape
-        torch.Size([5, 10])
-    """
-    if (hidden_size is None) == (not hidden):
-        raise InputError(
-            f"expected hidden_size or hidden for the recurrent network of {cell!r}, but got "
-            f"hidden_size={hidden_size} and hidden={list(hidden)}. Try hidden_size=100."
-        )
-    for name in ("batch_first", "device", "dtype"):
-        if name in options:
-            raise InputError(
-                f"expected options of the cell {cell}, but got {name!r}, which is not for a "
-                "configuration to choose. Leave it out; the device is train.device."
-            )
-    kind = SequenceTagger if each_step else SequenceClassifier
-    widths = [hidden_size] if hidden_size is not None else list(hidden)
-    alike = len({*widths}) == 1
-    try:
-        return kind(
-            _composed(cell, compose) if compose else cell,
-            shape[0],
-            widths[0] if alike else widths,
-            outputs,
-            num_layers=max(num_layers, len(widths)),
-            generator=generator,
-            **options,
-        )
-    except TypeError as error:
-        raise InputError(
-            f"expected values that the cell {cell} can use, but got {options}: {error}. "
-            f"Try `attractor list cells {cell}` for its options."
-        ) from error
-
-
-def _composed(cell: Any, compose: Mapping[str, Any]) -> Any:
-    """A cell, or the cell of each layer, with normalisers and regularisers on it."""
-    known = [name for name in inspect.signature(composed).parameters if name != "cell"]
-    for name in compose:
-        if name not in known:
-            raise unknown("key of model.compose", name, known)
-    if isinstance(cell, list | tuple):
-        return [_composed(one, compose) for one in cell]
-    if isinstance(cell, Mapping):
-        return {**cell, "cell": composed(cell["cell"], **compose)}
-    return composed(cell, **compose)
+def drawing(shape: Sequence[int], outputs: int, **options: Any) -> nn.Module:
+    """A `DRAW` for images of this shape."""
+    return DRAW(shape, **options)
 
 
 def _signed(
@@ -169,11 +99,15 @@ MODELS: dict[str, Model] = {
         "image",
         "andrychowicz2016learning",
     ),
+    "draw": Model(DRAW, _signed(drawing, DRAW, set()), "image", "gregor2015draw"),
     "hcn": Model(HCN, layered(HCN), "vector", "kuo2021plastic"),
+    "language_model": Model(LanguageModel, language_model, "symbols", "merity2018regularizing"),
     "mlp": Model(MLP, layered(MLP), "vector", "rumelhart1986learning"),
+    "pair_classifier": Model(PairClassifier, pair_classifier, "symbols", "bowman2015large"),
     "recurrent": Model(recurrent, recurrent, "sequence", "elman1990finding"),
     "res_mlp": Model(ResMLP, layered(ResMLP), "vector", "he2016deep"),
     "resnet": Model(ResNet, _signed(residual, ResNet, {"classes"}), "image", "he2016deep"),
+    "stroke_reader": Model(StrokeReader, stroke_reader, "strokes", "gulcehre2017memory"),
 }
 """Every network by its key; the command line, configurations and the tests read it."""
 
@@ -234,7 +168,8 @@ def make_model(
     options = {"name": model_name(spec), **spec}
     bound = options.pop("bound", None)
     entry = model_entry(options["name"])
-    if each_step and isinstance(entry, Model) and entry.reads != "sequence":
+    answers = not isinstance(entry, Model) or entry.reads in ("sequence", "symbols")
+    if each_step and not answers:
         raise InputError(
             f"expected a model that answers at each step, as the data ask for, but got "
             f"{options['name']!r}. Try model.cell=lstm."

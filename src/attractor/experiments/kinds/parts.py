@@ -12,12 +12,18 @@ from attractor.errors import InputError
 from attractor.models.table import Model, make_model, model_entry, model_name
 from attractor.runs.drive import Context
 from attractor.tables import lookup, make
-from attractor.tasks import TASKS, Task
+from attractor.tasks import TASKS, StrokeDigits, Task
 
 Spec = dict[str, Any]
 """A table of a configuration: a ``name``, and options that are checked by it."""
 
-SHOWN = {"vector": "flat", "image": "image", "sequence": "rows"}
+SHOWN = {
+    "vector": "flat",
+    "image": "image",
+    "sequence": "rows",
+    "symbols": "rows",
+    "strokes": "rows",
+}
 """In which order a task shows images to a network, unless the configuration says another."""
 
 
@@ -58,13 +64,24 @@ def task_for(spec: Spec, model: Spec, context: Context) -> Task:
     if "order" in known and shown is not None:
         options = {"order": SHOWN[shown]} | options
     task: Task = make("task", TASKS, options, root=context.data)
-    if shown is not None and (shown == "sequence") != task.timed:
-        told = "a sequence" if task.timed else "all at once"
+    told, fitting = showing(task)
+    if shown is not None and shown not in fitting:
         raise InputError(
             f"expected a task that a {model_name(model)} network can read, but {spec['name']!r} "
             f"shows {told}. Leave task.order out, or choose another model."
         )
     return task
+
+
+def showing(task: Task) -> tuple[str, tuple[str, ...]]:
+    """What a task shows, in words, and what the networks that can read it read."""
+    if isinstance(task, StrokeDigits):
+        return "strokes after which several digits are asked for", ("strokes",)
+    if task.symbolic:
+        return "numbers of symbols", ("symbols",)
+    if task.timed:
+        return "a sequence", ("sequence",)
+    return "all at once", ("vector", "image")
 
 
 def model_for(spec: Spec, task: Task, *, generator: Generator) -> nn.Module:

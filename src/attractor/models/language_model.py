@@ -1,0 +1,174 @@
+"""A language model with any cell, regularised as AWD-LSTM is."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from attractor.cells import Cell, Recurrent, weight_drop
+from attractor.cells.init import uniform_
+from attractor.checks import number
+from attractor.errors import InputError
+from attractor.models.sequence import reader, readout
+from attractor.tasks.answers import Penalised
+
+
+def locked(x: Tensor, rate: float, training: bool) -> Tensor:
+    """Dropout with one mask for all steps of a sequence: variational dropout.
+
+    Shape:
+        x ``(batch, time, features)``; the result likewise.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> kept = locked(torch.ones(2, 3, 4), 0.5, training=True)
+        >>> bool((kept == kept[:, :1]).all())
+        True
+    """
+    if not training or rate == 0:
+        return x
+    return x * F.dropout(torch.ones_like(x[:, :1]), rate)
+
+
+class LanguageModel(nn.Module):
+    r"""Say the next token at each step: embedding, layers of any cell, a linear layer.
+
+    .. math::
+        e_t &= m_e \odot E[w_t], \quad
+        h^{(l)} = \mathrm{layer}_l(m_l \odot h^{(l-1)}), \quad h^{(0)} = e \\
+        s_t &= V (m_o \odot h^{(L)}_t) + c
+
+    where the masks :math:`m` are zero with a probability each and scaled up else, the same at all
+    steps of a piece (variational dropout). Embedding dropout drops whole words: rows of E, for all
+    places of a word at once. Weight dropout drops recurrent weights, once for all steps. In
+    training the loss has on top the price of activity, and of its changes in time,
+
+    .. math::
+        \alpha \, \overline{(m_o \odot h^{(L)})^2} +
+        \beta \, \overline{(h^{(L)}_t - h^{(L)}_{t-1})^2}
+
+    with means over all units, steps and sequences.
+
+    Args:
+        cell: a key of ``CELLS`` or a `Cell` class.
+        vocabulary: tokens that are told apart.
+        embedding_size: features of an embedded token.
+        hidden: units of each layer; they may differ.
+        tied: V is E, for which the last layer must have `embedding_size` outputs.
+        input_dropout: on embedded tokens.
+        hidden_dropout: between layers.
+        output_dropout: after the last layer.
+        embedding_dropout: of whole words.
+        weight_dropout: of recurrent weights.
+        activity: :math:`\alpha`.
+        slowness: :math:`\beta`.
+        init: embeddings start evenly between plus and minus this.
+        generator: draws the initial weights; ``None`` means torch's default generator.
+        options: go to the cells.
+
+    Shape:
+        x ``(batch, time)``, numbers below `vocabulary`; the answer ``(batch, time, vocabulary)``.
+
+    Returns:
+        ``(answer, state)``; the state goes into the next call, for the piece that follows. In
+        training with a price of activity the answer is a `Penalised`.
+
+    Example:
+        >>> model = LanguageModel("gru", 50, 8, [16, 8], tied=True)
+        >>> answer, state = model(torch.zeros(2, 5, dtype=torch.long))
+        >>> answer.shape, len(state)
+        (torch.Size([2, 5, 50]), 2)
+
+    Departs from the paper: pieces have a fixed length, so the rate is not scaled by it.
+
+    References:
+        Merity et al. (2018), Regularizing and optimizing LSTM language models, arXiv:1708.02182,
+        sections 2 and 4; Gal and Ghahramani (2016), arXiv:1512.05287 (variational dropout).
+    """
+
+    carries_state = True
+
+    def __init__(
+        self,
+        cell: str | Callable[..., Cell[Any, Any]],
+        vocabulary: int,
+        embedding_size: int,
+        hidden: Sequence[int],
+        *,
+        tied: bool = False,
+        input_dropout: float = 0.0,
+        hidden_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        embedding_dropout: float = 0.0,
+        weight_dropout: float = 0.0,
+        activity: float = 0.0,
+        slowness: float = 0.0,
+        init: float = 0.1,
+        generator: Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if not hidden:
+            raise InputError(
+                "expected the units of at least one layer, but got none. Try hidden=[200]."
+            )
+        self.rates = {
+            name: number(f"{name}_dropout", rate, 0, 1)
+            for name, rate in (
+                ("input", input_dropout),
+                ("hidden", hidden_dropout),
+                ("output", output_dropout),
+                ("embedding", embedding_dropout),
+            )
+        }
+        self.activity = number("activity", activity, 0)
+        self.slowness = number("slowness", slowness, 0)
+        self.embedding = nn.Embedding(vocabulary, embedding_size)
+        uniform_(self.embedding.weight, number("init", init, 0), generator)
+        self.layers = nn.ModuleList()
+        inner: list[Recurrent] = []
+        for units in hidden:
+            features = inner[-1].output_size if inner else embedding_size
+            inner.append(reader(cell, features, units, generator=generator, **options))
+            dropped = weight_drop(inner[-1], weight_dropout) if weight_dropout else inner[-1]
+            self.layers.append(dropped)
+        self.readout = readout(inner[-1], vocabulary, generator)
+        if tied:
+            if inner[-1].output_size != embedding_size:
+                raise InputError(
+                    f"expected a last layer of the embedding's {embedding_size} features, whose "
+                    f"weights it shares, but it has {inner[-1].output_size}. Try "
+                    f"hidden={[*hidden[:-1], embedding_size]}, or tied=False."
+                )
+            self.readout.weight = self.embedding.weight
+
+    def initial_state(self, batch_size: int) -> tuple[Any, ...]:
+        """The state before the first token."""
+        layers: Any = [getattr(layer, "layer", layer) for layer in self.layers]
+        return tuple(layer.initial_state(batch_size) for layer in layers)
+
+    def forward(self, x: Tensor, state: tuple[Any, ...] | None = None) -> tuple[Any, Any]:
+        state = self.initial_state(len(x)) if state is None else state
+        raw = locked(self._embedded(x), self.rates["input"], self.training)
+        after = []
+        for place, (layer, before) in enumerate(zip(self.layers, state, strict=True)):
+            if place:
+                raw = locked(raw, self.rates["hidden"], self.training)
+            raw, one = layer(raw, before)
+            after.append(one)
+        dropped = locked(raw, self.rates["output"], self.training)
+        said = self.readout(dropped)
+        if self.training and (self.activity or self.slowness):
+            penalty = self.activity * dropped.square().mean()
+            if raw.shape[1] > 1:
+                penalty = penalty + self.slowness * raw.diff(dim=1).square().mean()
+            said = Penalised(said, penalty)
+        return said, tuple(after)
+
+    def _embedded(self, x: Tensor) -> Tensor:
+        rate, table = self.rates["embedding"], self.embedding.weight
+        if self.training and rate:
+            table = table * F.dropout(table.new_ones(len(table), 1), rate)
+        return F.embedding(x, table)

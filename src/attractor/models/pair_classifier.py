@@ -1,0 +1,77 @@
+"""Two sentences, read one after the other."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Generator, Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from attractor.cells import Cell
+from attractor.cells.init import uniform_
+from attractor.checks import number
+from attractor.models.sequence import SequenceClassifier
+
+
+class PairClassifier(nn.Module):
+    r"""Read a premise, then a hypothesis, with any cell, and say how they relate at the end.
+
+    .. math::
+        y = V h_T + c, \quad h_t = \mathrm{cell}(E[w_t], h_{t-1})
+
+    where the words :math:`w` of the two sentences come one after the other, with a mark between
+    them, as `PairTask` shows them.
+
+    Args:
+        cell: a key of ``CELLS`` or a `Cell` class.
+        vocabulary: words that are told apart.
+        embedding_size: features of an embedded word.
+        hidden_size: units of the cell.
+        output_size: classes.
+        dropout: on embedded words and on :math:`h_T`, in training.
+        generator: draws the initial weights; ``None`` means torch's default generator.
+        options: go to `Recurrent`.
+
+    Shape:
+        x ``(batch, time)`` of numbers below `vocabulary`, or such a ``PackedSequence``; the answer
+        ``(batch, output_size)``.
+
+    Example:
+        >>> import torch
+        >>> model = PairClassifier("gru", 100, 8, 16, 3)
+        >>> model(torch.zeros(2, 12, dtype=torch.long)).shape
+        torch.Size([2, 3])
+
+    Departs from the paper: embeddings are learnt from scratch.
+
+    References:
+        Bowman et al. (2015), A large annotated corpus for learning natural language inference,
+        arXiv:1508.05326; Chandar (2020), section 3.7.4.
+    """
+
+    def __init__(
+        self,
+        cell: str | Callable[..., Cell[Any, Any]],
+        vocabulary: int,
+        embedding_size: int,
+        hidden_size: int,
+        output_size: int,
+        *,
+        dropout: float = 0.0,
+        generator: Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, embedding_size)
+        uniform_(self.embedding.weight, 0.1, generator)
+        self.dropout = nn.Dropout(number("dropout", dropout, 0, 1))
+        self.classifier = SequenceClassifier(
+            cell, embedding_size, hidden_size, output_size, generator=generator, **options
+        )
+
+    def forward(self, x: Tensor | PackedSequence) -> Tensor:
+        if isinstance(x, PackedSequence):
+            shown: Any = x._replace(data=self.dropout(self.embedding(x.data)))
+        else:
+            shown = self.dropout(self.embedding(x))
+        answer: Tensor = self.classifier.readout(self.dropout(self.classifier.last(shown)))
+        return answer

@@ -1,0 +1,103 @@
+"""Read strokes, then name digits one after the other."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from attractor.cells import Cell
+from attractor.errors import InputError
+from attractor.models.sequence import reader, readout
+
+
+class StrokeReader(nn.Module):
+    r"""Read a sequence with any cell, then say symbols, each fed back as the next input.
+
+    A step shows :math:`[x_t, 0, 0]` while the sequence is read, then :math:`[0, 1, 0]`, the mark
+    of the start, and after that :math:`[0, 0, d]`, where d is the symbol before: the right one in
+    training (teacher forcing), the model's own choice else.
+
+    .. math::
+        s_n = V h_{T+n} + c, \quad d_n = \arg\max s_n
+
+    Args:
+        cell: a key of ``CELLS`` or a `Cell` class.
+        input_size: features of a step that is read.
+        hidden_size: units of the cell.
+        output_size: symbols.
+        generator: draws the initial weights; ``None`` means torch's default generator.
+        options: go to `Recurrent`.
+
+    Shape:
+        x ``(batch, time, input_size)`` or a ``PackedSequence``; the answer ``(batch, symbols of a
+        sequence, output_size)``.
+
+    Example:
+        >>> model = StrokeReader("lstm", 4, 16, 10)
+        >>> model(torch.zeros(2, 30, 4), 5).shape
+        torch.Size([2, 5, 10])
+        >>> model(torch.zeros(2, 30, 4), torch.zeros(2, 3, dtype=torch.long)).shape
+        torch.Size([2, 3, 10])
+
+    Departs from the paper: nothing.
+
+    References:
+        Gulcehre et al. (2017), Memory augmented neural networks with wormhole connections,
+        arXiv:1701.08718, section 6.2; Chandar (2020), section 3.7.2.
+    """
+
+    def __init__(
+        self,
+        cell: str | Callable[..., Cell[Any, Any]],
+        input_size: int,
+        hidden_size: int,
+        output_size: int,
+        *,
+        generator: Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if options.get("bidirectional"):
+            raise InputError(
+                "expected one direction for a network that goes on after the end of what it "
+                "reads, but got bidirectional=True. Leave it out."
+            )
+        self.input_size, self.output_size = input_size, output_size
+        shown = input_size + 1 + output_size
+        self.recurrent = reader(cell, shown, hidden_size, generator=generator, **options)
+        self.readout = readout(self.recurrent, output_size, generator)
+
+    def forward(self, x: Tensor | PackedSequence, said: Tensor | int) -> Tensor:
+        """The scores of each symbol.
+
+        Args:
+            x: what is read.
+            said: the right symbols ``(batch, n)``, which are fed back; or how many to say, with
+                the model's own fed back.
+        """
+        room = (0, 1 + self.output_size)
+        if isinstance(x, PackedSequence):
+            _, state = self.recurrent(x._replace(data=F.pad(x.data, room)))
+            start = x.data.new_zeros(int(x.batch_sizes[0]), 1, self.recurrent.input_size)
+        else:
+            _, state = self.recurrent(F.pad(x, room))
+            start = x.new_zeros(len(x), 1, self.recurrent.input_size)
+        start[..., self.input_size] = 1
+        if isinstance(said, Tensor):
+            output, _ = self.recurrent(torch.cat([start, self._fed(said[:, :-1])], 1), state)
+            answer: Tensor = self.readout(output)
+            return answer
+        answers, shown = [], start
+        for _ in range(said):
+            output, state = self.recurrent(shown, state)
+            answers.append(self.readout(output))
+            shown = self._fed(answers[-1].argmax(-1))
+        return torch.cat(answers, 1)
+
+    def _fed(self, symbols: Tensor) -> Tensor:
+        """Symbols ``(batch, n)`` as inputs."""
+        ones = F.one_hot(symbols, self.output_size).to(self.readout.weight.dtype)
+        return F.pad(ones, (self.input_size + 1, 0))

@@ -1,0 +1,155 @@
+"""DRAW beside its equations in NumPy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from attractor.cells import CELLS
+from attractor.errors import InputError
+from attractor.models import DRAW
+from attractor.models.attention_window import window
+
+Array = Any
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def filters(parameters: Array, n: int, height: int, width: int) -> tuple[Array, Array, float]:
+    """Equations 19 to 26 of the paper, for one sample."""
+    gx, gy, log_variance, log_stride, log_gamma = parameters
+    gx, gy = (width + 1) / 2 * (gx + 1), (height + 1) / 2 * (gy + 1)
+    stride = (max(width, height) - 1) / (n - 1) * np.exp(log_stride)
+    columns, rows = np.zeros((n, width)), np.zeros((n, height))
+    for i in range(1, n + 1):
+        shift = (i - n / 2 - 0.5) * stride
+        for a in range(1, width + 1):
+            columns[i - 1, a - 1] = np.exp(-((a - gx - shift) ** 2) / (2 * np.exp(log_variance)))
+        for b in range(1, height + 1):
+            rows[i - 1, b - 1] = np.exp(-((b - gy - shift) ** 2) / (2 * np.exp(log_variance)))
+    return (
+        rows / rows.sum(1, keepdims=True),
+        columns / columns.sum(1, keepdims=True),
+        float(np.exp(log_gamma)),
+    )
+
+
+def lstm(x: Array, h: Array, c: Array, cell: Any) -> tuple[Array, Array]:
+    w, u, b = (p.detach().numpy() for p in (cell.weight_ih, cell.weight_hh, cell.bias))
+    i, f, g, o = np.split(w @ x + u @ h + b, 4)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return sigmoid(o) * np.tanh(c), c
+
+
+def reference(model: DRAW, x: Array, noise: Array) -> tuple[float, float]:
+    """The two parts of the bound for one image, step by step."""
+
+    def linear(layer: nn.Linear, value: Array) -> Array:
+        return layer.weight.detach().numpy() @ value + layer.bias.detach().numpy()
+
+    channels, height, width = model.shape
+    hidden = model.decoder.hidden_size
+    canvas, z_part = np.zeros_like(x), 0.0
+    encoder, decoder = (np.zeros((2, hidden)) for _ in range(2))
+    for epsilon in noise:
+        error = x - sigmoid(canvas)
+        if model.reading is None:
+            seen = np.concatenate([x.ravel(), error.ravel()])
+        else:
+            n = model.read or 0
+            rows, columns, gamma = filters(linear(model.reading, decoder[0]), n, height, width)
+            seen = np.concatenate(
+                [
+                    (gamma * rows @ part[channel] @ columns.T).ravel()
+                    for part in (x, error)
+                    for channel in range(channels)
+                ]
+            )
+        encoder = np.stack(lstm(np.concatenate([seen, decoder[0]]), *encoder, model.encoder))
+        mean, log_deviation = np.split(linear(model.latent, encoder[0]), 2)
+        variance = np.exp(log_deviation) ** 2
+        z_part += 0.5 * (mean**2 + variance - np.log(variance)).sum() - 0.5 * len(mean)
+        z = mean + np.exp(log_deviation) * epsilon
+        decoder = np.stack(lstm(z, *decoder, model.decoder))
+        drawn = linear(model.writer, decoder[0])
+        if model.writing is None:
+            canvas = canvas + drawn.reshape(x.shape)
+        else:
+            n = model.write or 0
+            rows, columns, gamma = filters(linear(model.writing, decoder[0]), n, height, width)
+            patch = drawn.reshape(channels, n, n)
+            canvas = canvas + np.stack([rows.T @ one @ columns / gamma for one in patch])
+    p = sigmoid(canvas)
+    return -float((x * np.log(p) + (1 - x) * np.log(1 - p)).sum()), float(z_part)
+
+
+@pytest.mark.parametrize(("read", "write"), [(2, 3), (None, 3), (4, None), (None, None)])
+def test_the_bound_is_that_of_the_paper(read: int | None, write: int | None) -> None:
+    model = DRAW((2, 5, 7), 6, 3, steps=4, read=read, write=write, generator=seeded()).double()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.5, generator=seeded(parameter.numel()))
+    x = torch.rand(3, 2, 5, 7, generator=seeded(1)).double()
+    noise = torch.randn(4, 3, 3, generator=seeded(2)).double()
+    image, latent = model.bound(x, noise)
+    for row in range(3):
+        expected = reference(model, x[row].numpy(), noise[:, row].numpy())
+        assert float(image[row].detach()) == pytest.approx(expected[0], rel=1e-9)
+        assert float(latent[row].detach()) == pytest.approx(expected[1], rel=1e-9)
+    torch.testing.assert_close(model(x, noise), image + latent)
+
+
+def test_a_window_in_the_middle_takes_the_middle() -> None:
+    found = window(torch.tensor([[0, 0, -9, np.log(2 / 8), np.log(3)]]).float(), 3, 9, 9)
+    image = torch.arange(81.0).view(1, 1, 9, 9)
+    torch.testing.assert_close(found.read(image), 3 * image[..., 3:6, 3:6])
+    patch = torch.ones(1, 1, 3, 3)
+    canvas = found.write(patch)
+    torch.testing.assert_close(canvas[..., 3:6, 3:6], patch / 3)
+    assert float(canvas.sum()) == pytest.approx(3)
+
+
+def test_a_narrow_window_far_outside_stays_finite() -> None:
+    found = window(torch.tensor([[50.0, -50, -30, 3, 0]]), 4, 8, 8)
+    assert found.rows.isfinite().all()
+    assert found.columns.isfinite().all()
+
+
+@pytest.mark.parametrize("cell", sorted(CELLS))
+@pytest.mark.parametrize("place", ["encoder", "decoder"])
+def test_any_cell_encodes_and_decodes(place: str, cell: str) -> None:
+    options = {f"{place}_options": {"length": 3}} if cell == "decaynet" else {}
+    chosen: dict[str, Any] = {place: cell, **options}
+    model = DRAW((1, 6, 6), 8, 3, steps=3, read=2, write=2, generator=seeded(), **chosen)
+    model(torch.rand(4, 1, 6, 6, generator=seeded(1))).mean().backward()
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None:
+            assert parameter.grad.isfinite().all(), name
+    assert model.generate(2, generator=seeded()).shape == (3, 2, 1, 6, 6)
+
+
+def test_generated_images_are_canvases_of_the_decoder_alone() -> None:
+    model = DRAW((1, 6, 6), 8, 3, steps=3, read=2, write=None, generator=seeded())
+    canvases = model.generate(4, generator=seeded(1))
+    assert ((canvases > 0) & (canvases < 1)).all()
+    state, canvas = model.decoder.initial_state(4), torch.zeros(4, 1, 6, 6)
+    noise = seeded(1)
+    for drawn in canvases:
+        said, state = model.decoder(torch.randn(4, 3, generator=noise), state)
+        canvas = canvas + model.writer(said).view(4, 1, 6, 6)
+        torch.testing.assert_close(drawn, torch.sigmoid(canvas))
+    assert torch.equal(canvases, model.generate(4, generator=seeded(1)))
+
+
+def test_bad_images() -> None:
+    with pytest.raises(InputError, match="expected images of channels, rows and columns"):
+        DRAW((28, 28))
+    with pytest.raises(InputError, match=r"expected images of shape \(1, 6, 6\)"):
+        DRAW((1, 6, 6), 4, 2, steps=1)(torch.zeros(2, 1, 5, 6))

@@ -1,0 +1,144 @@
+"""The language model beside torch's own modules, and dropout that is really applied."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from attractor.cells import CELLS
+from attractor.errors import InputError
+from attractor.models import LanguageModel
+from attractor.models.language_model import locked
+from attractor.tasks import Batch, Penalised
+from attractor.tasks.answers import cross_entropy
+from attractor.training.carried import Carried
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def tokens(batch: int = 3, time: int = 6, size: int = 11) -> Tensor:
+    return torch.randint(size, (batch, time), generator=seeded(1))
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_it_is_an_embedding_two_lstms_and_a_linear_layer(tied: bool) -> None:
+    model = LanguageModel("lstm", 11, 4, [7, 4], tied=tied, generator=seeded())
+    nn.init.uniform_(model.readout.bias)
+    one, other = nn.LSTM(4, 7, batch_first=True), nn.LSTM(7, 4, batch_first=True)
+    for torchs, own in zip((one, other), model.layers, strict=True):
+        cell: Any = own.cells[0]
+        with torch.no_grad():
+            torchs.weight_ih_l0.copy_(cell.weight_ih)
+            torchs.weight_hh_l0.copy_(cell.weight_hh)
+            torchs.bias_ih_l0.copy_(cell.bias)
+            torchs.bias_hh_l0.zero_()
+    x = tokens()
+    inner = one(nn.functional.embedding(x, model.embedding.weight))[0]
+    weight = model.embedding.weight if tied else model.readout.weight
+    expected = other(inner)[0] @ weight.T + model.readout.bias
+    torch.testing.assert_close(model(x)[0], expected)
+    assert (model.readout.weight is model.embedding.weight) == tied
+
+
+@pytest.mark.parametrize("cell", sorted(CELLS))
+def test_a_piece_goes_on_where_the_last_one_ended_with_every_cell(cell: str) -> None:
+    options = {"length": 8} if cell == "decaynet" else {}
+    model = LanguageModel(cell, 11, 4, [8, 4], generator=seeded(), **options).eval()
+    x = tokens(2, 8)
+    whole, _ = model(x)
+    first, state = model(x[:, :5])
+    second, _ = model(x[:, 5:], state)
+    torch.testing.assert_close(torch.cat([first, second], 1), whole)
+
+
+def test_embedding_dropout_drops_a_word_wherever_it_is() -> None:
+    model = LanguageModel("rnn", 200, 3, [3], embedding_dropout=0.4, generator=seeded())
+    x = torch.arange(200).repeat(1, 2)
+    torch.manual_seed(0)
+    shown = model._embedded(x)[0]
+    once, again = shown[:200], shown[200:]
+    assert torch.equal(once, again)
+    gone = (once == 0).all(1)
+    assert 50 < int(gone.sum()) < 110
+    torch.testing.assert_close(once[~gone], model.embedding.weight[~gone] / 0.6)
+    assert torch.equal(model.eval()._embedded(x)[0, :200], model.embedding.weight)
+
+
+def test_locked_dropout_is_the_same_at_all_steps_and_differs_between_sequences() -> None:
+    torch.manual_seed(0)
+    x = torch.rand(4, 5, 50) + 1
+    kept = locked(x, 0.3, training=True)
+    zero = kept == 0
+    assert torch.equal(zero, zero[:, :1].expand_as(zero))
+    assert not torch.equal(zero[0], zero[1])
+    assert 0.2 < float(zero.float().mean()) < 0.4
+    torch.testing.assert_close(kept[~zero], x[~zero] / 0.7)
+    assert locked(x, 0.3, training=False) is x
+
+
+def test_weights_are_dropped_in_training_and_whole_again_in_evaluation() -> None:
+    model = LanguageModel("lstm", 11, 4, [6], weight_dropout=0.5, generator=seeded())
+    (layer,) = model.layers
+    dropped: Any = layer
+    torch.manual_seed(0)
+    weight = dropped.drop()["cells.0.weight_hh"]
+    assert 0.3 < float((weight == 0).float().mean()) < 0.7
+    x = tokens()
+    assert not torch.equal(model(x)[0], model(x)[0])
+    model.eval()
+    plain = LanguageModel("lstm", 11, 4, [6], generator=seeded()).eval()
+    torch.testing.assert_close(model(x)[0], plain(x)[0])
+
+
+@pytest.mark.parametrize("place", ["input", "hidden", "output"])
+def test_each_dropout_is_applied_in_training_alone(place: str) -> None:
+    model = LanguageModel("gru", 11, 4, [5, 4], generator=seeded(), **{f"{place}_dropout": 0.5})
+    x = tokens()
+    assert not torch.equal(model(x)[0], model(x)[0])
+    model.eval()
+    assert torch.equal(model(x)[0], model(x)[0])
+
+
+def test_dropout_of_outputs_hides_them_from_the_last_layer_alone() -> None:
+    model = LanguageModel("gru", 11, 4, [5], output_dropout=1.0, generator=seeded())
+    said, (state,) = model(tokens())
+    assert torch.equal(said, model.readout.bias.expand_as(said))
+    assert state.abs().sum().item() > 0
+
+
+def test_activity_and_its_changes_have_a_price_in_training() -> None:
+    model = LanguageModel("gru", 11, 4, [5], activity=2.0, slowness=3.0, generator=seeded())
+    x = tokens()
+    (layer,) = model.layers
+    h = layer(model.embedding(x))[0]
+    price = 2 * (h**2).mean() + 3 * ((h[:, 1:] - h[:, :-1]) ** 2).mean()
+    said = model(x)[0]
+    assert isinstance(said, Penalised)
+    torch.testing.assert_close(said.penalty, price)
+    batch = Batch(x, x.roll(-1, 1))
+    plain = nn.functional.cross_entropy(said.said.flatten(0, 1), batch.y.flatten())
+    torch.testing.assert_close(cross_entropy(Carried(model), batch), plain + price)
+    assert isinstance(model.eval()(x)[0], Tensor)
+
+
+def test_what_dropout_leaves_is_what_has_a_price() -> None:
+    model = LanguageModel("gru", 11, 4, [5], activity=1.0, output_dropout=0.5, generator=seeded())
+    x = tokens()
+    torch.manual_seed(3)
+    found = model(x)[0].penalty
+    (layer,) = model.layers
+    torch.manual_seed(3)
+    dropped = locked(layer(model.embedding(x))[0], 0.5, training=True)
+    torch.testing.assert_close(found, dropped.square().mean())
+
+
+def test_bad_options() -> None:
+    with pytest.raises(InputError, match="expected a last layer of the embedding's 4 features"):
+        LanguageModel("gru", 11, 4, [5], tied=True)
+    with pytest.raises(InputError, match="at least one layer"):
+        LanguageModel("gru", 11, 4, [])
+    with pytest.raises(InputError, match="expected hidden_dropout to be from 0 to 1"):
+        LanguageModel("gru", 11, 4, [4], hidden_dropout=1.5)

@@ -1,0 +1,85 @@
+"""Reading strokes and pairs of sentences, beside torch's own modules."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from attractor.cells import CELLS, copy_to_torch
+from attractor.errors import InputError
+from attractor.models import PairClassifier, StrokeReader
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def lstm_of(layer: Any) -> nn.LSTM:
+    made = nn.LSTM(layer.input_size, layer.hidden_size, batch_first=True)
+    copy_to_torch(layer, made)
+    return made
+
+
+def test_symbols_follow_the_strokes_each_fed_back() -> None:
+    model = StrokeReader("lstm", 2, 6, 3, generator=seeded())
+    lstm = lstm_of(model.recurrent)
+    x, y = torch.randn(2, 5, 2, generator=seeded(1)), torch.tensor([[2, 0, 1], [1, 1, 2]])
+    zeros = torch.zeros
+    read = torch.cat([x, zeros(2, 5, 4)], 2)
+    start = torch.tensor([0, 0, 1.0, 0, 0, 0]).expand(2, 1, 6)
+    fed = torch.cat([zeros(2, 2, 3), nn.functional.one_hot(y[:, :2], 3).float()], 2)
+    everything = lstm(torch.cat([read, start, fed], 1))[0]
+    torch.testing.assert_close(model(x, y), model.readout(everything[:, 5:]))
+
+
+def test_its_own_symbols_are_fed_back_where_none_are_given() -> None:
+    model = StrokeReader("gru", 2, 6, 3, generator=seeded())
+    nn.init.normal_(model.readout.weight, std=5, generator=seeded(2))
+    x = 8 * torch.randn(40, 5, 2, generator=seeded(1))
+    free = model(x, 6)
+    torch.testing.assert_close(model(x, free.argmax(-1)), free)
+    assert len({tuple(row) for row in free.argmax(-1).tolist()}) > 1
+
+
+def test_packed_strokes_end_where_they_end() -> None:
+    model = StrokeReader("lstm", 2, 6, 3, generator=seeded())
+    x, lengths = torch.randn(3, 7, 2, generator=seeded(1)), torch.tensor([4, 7, 2])
+    packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    together = model(packed, 4)
+    for row, length, expected in zip(x, lengths.tolist(), together, strict=True):
+        torch.testing.assert_close(model(row[None, :length], 4)[0], expected)
+
+
+@pytest.mark.parametrize("cell", sorted(CELLS))
+def test_every_cell_reads_strokes(cell: str) -> None:
+    options = {"length": 12} if cell == "decaynet" else {}
+    model = StrokeReader(cell, 4, 8, 10, generator=seeded(), **options)
+    x, y = torch.randn(2, 9, 4, generator=seeded(1)), torch.tensor([[3, 1, 9], [0, 4, 4]])
+    nn.functional.cross_entropy(model(x, y).flatten(0, 1), y.flatten()).backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.recurrent.parameters())
+
+
+def test_a_pair_is_answered_at_its_own_end() -> None:
+    model = PairClassifier("lstm", 20, 4, 6, 3, generator=seeded())
+    lstm = lstm_of(model.classifier.recurrent)
+    x, lengths = torch.randint(20, (3, 8), generator=seeded(1)), torch.tensor([5, 8, 3])
+    packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    found = model(packed)
+    for row, length, answer in zip(x, lengths.tolist(), found, strict=True):
+        last = lstm(model.embedding(row[None, :length]))[0][0, -1]
+        torch.testing.assert_close(answer, model.classifier.readout(last))
+    torch.testing.assert_close(model(x[1:2])[0], found[1])
+
+
+def test_dropout_of_a_pair_is_applied_twice() -> None:
+    model = PairClassifier("gru", 20, 4, 6, 3, dropout=1.0, generator=seeded())
+    x = torch.randint(20, (2, 8), generator=seeded(1))
+    assert torch.equal(model(x), model.classifier.readout.bias.expand(2, 3))
+    assert not torch.equal(model.eval()(x), model.classifier.readout.bias.expand(2, 3))
+
+
+def test_a_reader_that_goes_on_has_one_direction() -> None:
+    with pytest.raises(InputError, match="expected one direction"):
+        StrokeReader("gru", 4, 8, 10, bidirectional=True)
