@@ -42,7 +42,8 @@ def filters(parameters: Array, n: int, height: int, width: int) -> tuple[Array, 
     )
 
 
-def lstm(x: Array, h: Array, c: Array, cell: Any) -> tuple[Array, Array]:
+def lstm(x: Array, state: Array, cell: Any) -> tuple[Array, Array]:
+    h, c = state
     w, u, b = (p.detach().numpy() for p in (cell.weight_ih, cell.weight_hh, cell.bias))
     i, f, g, o = np.split(w @ x + u @ h + b, 4)
     c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
@@ -73,12 +74,12 @@ def reference(model: DRAW, x: Array, noise: Array) -> tuple[float, float]:
                     for channel in range(channels)
                 ]
             )
-        encoder = np.stack(lstm(np.concatenate([seen, decoder[0]]), *encoder, model.encoder))
+        encoder = np.stack(lstm(np.concatenate([seen, decoder[0]]), encoder, model.encoder))
         mean, log_deviation = np.split(linear(model.latent, encoder[0]), 2)
         variance = np.exp(log_deviation) ** 2
         z_part += 0.5 * (mean**2 + variance - np.log(variance)).sum() - 0.5 * len(mean)
         z = mean + np.exp(log_deviation) * epsilon
-        decoder = np.stack(lstm(z, *decoder, model.decoder))
+        decoder = np.stack(lstm(z, decoder, model.decoder))
         drawn = linear(model.writer, decoder[0])
         if model.writing is None:
             canvas = canvas + drawn.reshape(x.shape)

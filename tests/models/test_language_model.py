@@ -1,6 +1,6 @@
 """The language model beside torch's own modules, and dropout that is really applied."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -28,8 +28,8 @@ def test_it_is_an_embedding_two_lstms_and_a_linear_layer(tied: bool) -> None:
     model = LanguageModel("lstm", 11, 4, [7, 4], tied=tied, generator=seeded())
     nn.init.uniform_(model.readout.bias)
     one, other = nn.LSTM(4, 7, batch_first=True), nn.LSTM(7, 4, batch_first=True)
-    for torchs, own in zip((one, other), model.layers, strict=True):
-        cell: Any = own.cells[0]
+    for built, own in zip((one, other), model.layers, strict=True):
+        torchs, cell = cast("Any", built), cast("Any", own).cells[0]
         with torch.no_grad():
             torchs.weight_ih_l0.copy_(cell.weight_ih)
             torchs.weight_hh_l0.copy_(cell.weight_hh)
@@ -45,7 +45,7 @@ def test_it_is_an_embedding_two_lstms_and_a_linear_layer(tied: bool) -> None:
 
 @pytest.mark.parametrize("cell", sorted(CELLS))
 def test_a_piece_goes_on_where_the_last_one_ended_with_every_cell(cell: str) -> None:
-    options = {"length": 8} if cell == "decaynet" else {}
+    options: dict[str, Any] = {"length": 8} if cell == "decaynet" else {}
     model = LanguageModel(cell, 11, 4, [8, 4], generator=seeded(), **options).eval()
     x = tokens(2, 8)
     whole, _ = model(x)
@@ -95,7 +95,8 @@ def test_weights_are_dropped_in_training_and_whole_again_in_evaluation() -> None
 
 @pytest.mark.parametrize("place", ["input", "hidden", "output"])
 def test_each_dropout_is_applied_in_training_alone(place: str) -> None:
-    model = LanguageModel("gru", 11, 4, [5, 4], generator=seeded(), **{f"{place}_dropout": 0.5})
+    rates: dict[str, Any] = {f"{place}_dropout": 0.5}
+    model = LanguageModel("gru", 11, 4, [5, 4], generator=seeded(), **rates)
     x = tokens()
     assert not torch.equal(model(x)[0], model(x)[0])
     model.eval()

@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells import Cell
 from attractor.cells.init import uniform_
-from attractor.cells.layer.recurrent import resolve
+from attractor.cells.layer.options import resolve
 from attractor.checks import whole
 from attractor.errors import InputError
 from attractor.models.attention_window import window
@@ -166,7 +166,7 @@ class DRAW(nn.Module):
 
     def _stroke(self, said: Tensor) -> Tensor:
         """What is added to the canvas."""
-        drawn = self.writer(said)
+        drawn: Tensor = self.writer(said)
         if self.writing is None or self.write is None:
             return drawn.view(-1, *self.shape)
         view = window(self.writing(said), self.write, *self.shape[1:])
