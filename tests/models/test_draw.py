@@ -65,7 +65,7 @@ def reference(model: DRAW, x: Array, noise: Array) -> tuple[float, float]:
         if model.reading is None:
             seen = np.concatenate([x.ravel(), error.ravel()])
         else:
-            n = model.read or 0
+            n = model.read
             rows, columns, gamma = filters(linear(model.reading, decoder[0]), n, height, width)
             seen = np.concatenate(
                 [
@@ -84,7 +84,7 @@ def reference(model: DRAW, x: Array, noise: Array) -> tuple[float, float]:
         if model.writing is None:
             canvas = canvas + drawn.reshape(x.shape)
         else:
-            n = model.write or 0
+            n = model.write
             rows, columns, gamma = filters(linear(model.writing, decoder[0]), n, height, width)
             patch = drawn.reshape(channels, n, n)
             canvas = canvas + np.stack([rows.T @ one @ columns / gamma for one in patch])
@@ -92,8 +92,8 @@ def reference(model: DRAW, x: Array, noise: Array) -> tuple[float, float]:
     return -float((x * np.log(p) + (1 - x) * np.log(1 - p)).sum()), float(z_part)
 
 
-@pytest.mark.parametrize(("read", "write"), [(2, 3), (None, 3), (4, None), (None, None)])
-def test_the_bound_is_that_of_the_paper(read: int | None, write: int | None) -> None:
+@pytest.mark.parametrize(("read", "write"), [(2, 3), (0, 3), (4, 0), (0, 0)])
+def test_the_bound_is_that_of_the_paper(read: int, write: int) -> None:
     model = DRAW((2, 5, 7), 6, 3, steps=4, read=read, write=write, generator=seeded()).double()
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.5, generator=seeded(parameter.numel()))
@@ -137,7 +137,7 @@ def test_any_cell_encodes_and_decodes(place: str, cell: str) -> None:
 
 
 def test_generated_images_are_canvases_of_the_decoder_alone() -> None:
-    model = DRAW((1, 6, 6), 8, 3, steps=3, read=2, write=None, generator=seeded())
+    model = DRAW((1, 6, 6), 8, 3, steps=3, read=2, write=0, generator=seeded())
     canvases = model.generate(4, generator=seeded(1))
     assert ((canvases > 0) & (canvases < 1)).all()
     state, canvas = model.decoder.initial_state(4), torch.zeros(4, 1, 6, 6)

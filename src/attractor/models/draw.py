@@ -42,8 +42,8 @@ class DRAW(nn.Module):
         steps: T.
         encoder: a key of ``CELLS`` or a `Cell` class.
         decoder: likewise; it may be another.
-        read: rows and columns of the window that is read; ``None`` reads without attention.
-        write: of the one that is written.
+        read: rows and columns of the window that is read; 0 reads all, without attention.
+        write: of the one that is written; 0 writes all.
         encoder_options: go to the encoder's cell.
         decoder_options: go to the decoder's.
         generator: draws the initial weights; ``None`` means torch's default generator.
@@ -74,8 +74,8 @@ class DRAW(nn.Module):
         steps: int = 10,
         encoder: str | Callable[..., Cell[Any, Any]] = "lstm",
         decoder: str | Callable[..., Cell[Any, Any]] = "lstm",
-        read: int | None = 5,
-        write: int | None = 5,
+        read: int = 5,
+        write: int = 5,
         encoder_options: Mapping[str, Any] | None = None,
         decoder_options: Mapping[str, Any] | None = None,
         generator: Generator | None = None,
@@ -92,9 +92,8 @@ class DRAW(nn.Module):
             whole("latent_size", latent_size, 1),
             whole("steps", steps, 1),
         )
-        self.read = None if read is None else whole("read", read, 1)
-        self.write = None if write is None else whole("write", write, 1)
-        patch = channels * (height * width if read is None else read**2)
+        self.read, self.write = whole("read", read, 0), whole("write", write, 0)
+        patch = channels * (read**2 or height * width)
         self.decoder = resolve(decoder)(
             latent_size, hidden_size, generator=generator, **(decoder_options or {})
         )
@@ -102,11 +101,11 @@ class DRAW(nn.Module):
         self.encoder = resolve(encoder)(
             2 * patch + said, hidden_size, generator=generator, **(encoder_options or {})
         )
-        written = channels * (height * width if write is None else write**2)
+        written = channels * (write**2 or height * width)
         self.latent = _linear(self.encoder.output_size, 2 * latent_size, generator)
         self.writer = _linear(said, written, generator)
-        self.reading = None if read is None else _linear(said, 5, generator)
-        self.writing = None if write is None else _linear(said, 5, generator)
+        self.reading = _linear(said, 5, generator) if read else None
+        self.writing = _linear(said, 5, generator) if write else None
 
     def forward(self, x: Tensor, noise: Tensor | None = None) -> Tensor:
         """The bound for each image; `noise` ``(steps, batch, latent_size)`` is drawn by default."""
@@ -159,7 +158,7 @@ class DRAW(nn.Module):
 
     def _glimpse(self, x: Tensor, error: Tensor, said: Tensor) -> Tensor:
         """What is read of an image and of what is still wrong ``(batch, features)``."""
-        if self.reading is None or self.read is None:
+        if self.reading is None:
             return torch.cat([x.flatten(1), error.flatten(1)], 1)
         view = window(self.reading(said), self.read, *self.shape[1:])
         return torch.cat([view.read(x).flatten(1), view.read(error).flatten(1)], 1)
@@ -167,7 +166,7 @@ class DRAW(nn.Module):
     def _stroke(self, said: Tensor) -> Tensor:
         """What is added to the canvas."""
         drawn: Tensor = self.writer(said)
-        if self.writing is None or self.write is None:
+        if self.writing is None:
             return drawn.view(-1, *self.shape)
         view = window(self.writing(said), self.write, *self.shape[1:])
         return view.write(drawn.view(-1, self.shape[0], self.write, self.write))

@@ -108,7 +108,19 @@ def pair_classifier(
     generator: Generator | None = None,
     **options: Any,
 ) -> nn.Module:
-    """A `PairClassifier`, for pairs of sentences; arguments as for `language_model`."""
+    """A `PairClassifier`, for pairs of sentences.
+
+    Args:
+        shape: words that are told apart.
+        outputs: classes.
+        cell: a key of ``CELLS``, or ``module:Class``.
+        embedding_size: features of an embedded word.
+        hidden_size: units of the cell.
+        compose: normalisers and regularisers: the arguments of `attractor.cells.compose`.
+        each_step: whether the task asks at each step, as it must not.
+        generator: draws the initial weights.
+        options: of `PairClassifier`, of `Recurrent` and of the cell.
+    """
     if each_step:
         raise InputError(
             "expected a task that asks once, as a pair of sentences does, but got one that asks at "
@@ -128,7 +140,17 @@ def stroke_reader(
     generator: Generator | None = None,
     **options: Any,
 ) -> nn.Module:
-    """A `StrokeReader`; arguments as for `recurrent`."""
+    """A `StrokeReader`, for strokes after which digits are to be named.
+
+    Args:
+        shape: features of a step.
+        outputs: symbols.
+        cell: a key of ``CELLS``, or ``module:Class``.
+        hidden_size: units of the cell.
+        compose: normalisers and regularisers: the arguments of `attractor.cells.compose`.
+        generator: draws the initial weights.
+        options: of `Recurrent` and of the cell.
+    """
     sizes = (shape[0], hidden_size, outputs)
     return with_cell(StrokeReader, cell, compose, sizes, {**options, "generator": generator})
 

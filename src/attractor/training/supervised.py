@@ -12,9 +12,11 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from attractor.checks import one_of, positive, whole
-from attractor.errors import InputError
+from attractor.errors import InputError, unknown
+from attractor.measures import Measure
 from attractor.state import Nested, cloned
 from attractor.tasks import Objective, Split, Task
+from attractor.training.averaging import Average
 from attractor.training.carried import Carried, begin, seen_by
 from attractor.training.evaluate import averaged, evaluate
 from attractor.training.process import Diverged, Row
@@ -36,9 +38,15 @@ class Plan:
         eval_every: updates between measurements on validation data; ``None`` means never.
         eval_batch_size: held-out samples at a time.
         eval_batches: held-out batches, the first ones; ``None`` means all.
+        judge: the measure on validation data by which the best is told; its goal says whether more
+            is better.
         stop_below: end once the validation loss is below this.
-        patience: end once the validation loss has not fallen for so many measurements.
-        keep_best: end with the weights of the lowest validation loss, not with the last.
+        patience: end once the validation loss (or `judge`) has not improved for so many
+            measurements.
+        keep_best: end with the weights of the best validation loss (or `judge`), not with the last.
+        average_after: from this update on, judge and end with the mean of the weights.
+        average_when_stale: begin to average once a validation loss (or `judge`) is worse than the
+            best of those more than so many measurements ago: NT-ASGD's condition.
         schedule: how the rate falls to zero by the last update, along half a ``"cosine"`` or in a
             ``"linear"`` way; ``None`` means that it stays.
     """
@@ -53,9 +61,12 @@ class Plan:
     eval_every: int | None = 100
     eval_batch_size: int = 250
     eval_batches: int | None = None
+    judge: str = "loss"
     stop_below: float | None = None
     patience: int | None = None
     keep_best: bool = False
+    average_after: int | None = None
+    average_when_stale: int | None = None
     schedule: Schedule | None = None
 
     def __post_init__(self) -> None:
@@ -64,9 +75,20 @@ class Plan:
         for name in ("clip", "clip_value", "stop_below"):
             if (value := getattr(self, name)) is not None:
                 positive(name, value)
-        for name in ("eval_every", "eval_batches", "patience"):
+        for name in (
+            "eval_every",
+            "eval_batches",
+            "patience",
+            "average_after",
+            "average_when_stale",
+        ):
             if (value := getattr(self, name)) is not None:
                 whole(name, value, 1)
+        if self.stop_below is not None and self.judge != "loss":
+            raise InputError(
+                f"expected judge='loss' beside stop_below, which is about the loss, but got "
+                f"{self.judge!r}. Leave one of them out."
+            )
         if self.autocast is not None:
             if self.autocast == "float16":
                 raise InputError(
@@ -123,6 +145,10 @@ class Supervised:
         self.norm = math.nan
         self.best = math.inf
         self.since_best = 0
+        self.judged: list[float] = []
+        self.average = Average(model)
+        if plan.judge not in task.measures:
+            raise unknown("measure to judge by", plan.judge, task.measures)
         self._best_weights: dict[str, Tensor] | None = None
         self._reader = seen_by(model.train())
 
@@ -145,21 +171,26 @@ class Supervised:
         if self.scheduler is not None:
             self.scheduler.step()
         self.step += 1
+        if plan.average_after is not None and self.step >= plan.average_after:
+            self.average.begin()
+        self.average.update()
         rows: list[Row] = []
         if self.step % plan.log_every == 0:
             rows.append({"split": "train", "loss": loss, "gradient_norm": self.norm})
         if plan.eval_every is not None and self.step % plan.eval_every == 0:
             found = self.measure("valid")
-            self._judge(found["loss"])
+            self._judge(found[plan.judge])
             rows.append({"split": "valid", **found})
-        if self.done and self._best_weights is not None:
-            self.model.load_state_dict(self._best_weights)
+        if self.done:
+            self.average.settle()
+            if self._best_weights is not None:
+                self.model.load_state_dict(self._best_weights)
         return rows
 
     def measure(self, split: Split) -> dict[str, float]:
         """The task's measures on a split; those of an objective, which has no data, on itself."""
         model, task, plan = self.model, self.task, self.plan
-        with self._casting():
+        with self._casting(), self.average.used():
             if isinstance(task, Objective):
                 found = averaged(model, task, [self.sampler.draw()])
             else:
@@ -195,14 +226,21 @@ class Supervised:
     def _casting(self) -> AbstractContextManager[Any]:
         return casting(self.plan.autocast, self.device.type)
 
-    def _judge(self, loss: float) -> None:
-        """Note the best validation loss so far, and whether to end."""
-        if loss < self.best:
-            self.best, self.since_best = loss, 0
+    def _judge(self, value: float) -> None:
+        """Note the best on validation data so far, whether to end, and whether to average."""
+        measure: Measure = self.task.measures[self.plan.judge]
+        value = -value if measure.goal == "max" else value
+        if value < self.best:
+            self.best, self.since_best = value, 0
             if self.plan.keep_best:
-                self._best_weights = cloned(dict(self.model.state_dict()))
+                with self.average.used():
+                    self._best_weights = cloned(dict(self.model.state_dict()))
         else:
             self.since_best += 1
+        stale = self.plan.average_when_stale
+        if stale is not None and any(value > before for before in self.judged[:-stale]):
+            self.average.begin()
+        self.judged.append(value)
         tired = self.plan.patience is not None and self.since_best >= self.plan.patience
         self.ended = self.solved or tired
 
@@ -216,6 +254,8 @@ class Supervised:
             "best": self.best,
             "since_best": self.since_best,
             "best_weights": self._best_weights,
+            "judged": self.judged,
+            "average": self.average.state_dict(),
             "model": dict(self.model.state_dict()),
             "optimiser": self.optimiser.state_dict(),
             "scheduler": None if self.scheduler is None else _plain(self.scheduler),
@@ -236,6 +276,9 @@ class Supervised:
         self.step, self.ended = state["step"], state["ended"]
         self.best, self.since_best = state["best"], state["since_best"]
         self._best_weights = state["best_weights"]
+        # checkpoints of 0.1 have neither
+        self.judged = [*state.get("judged", [])]
+        self.average.load_state_dict(state.get("average", {"mean": None, "count": 0}))
         torch.set_rng_state(state["random"])
         if state["cuda"] is not None:
             torch.cuda.set_rng_state(state["cuda"], self.device)

@@ -55,9 +55,14 @@ class Train(Settings):
     eval_batch_size: int = Field(default=Plan.eval_batch_size, ge=1)
     eval_batches: int | None = Field(default=Plan.eval_batches, ge=1)
     """Held-out batches, the first ones; by default all."""
+    judge: str = Plan.judge
+    """The measure on validation data by which the best is told."""
     stop_below: float | None = Field(default=Plan.stop_below, gt=0)
     patience: int | None = Field(default=Plan.patience, ge=1)
     keep_best: bool = Plan.keep_best
+    average_after: int | None = Field(default=Plan.average_after, ge=1)
+    average_when_stale: int | None = Field(default=Plan.average_when_stale, ge=1)
+    """Average weights once validation is worse than so many measurements ago: NT-ASGD."""
     schedule: Schedule | None = Plan.schedule
     """How the rate falls to zero by the last step; by default it stays."""
     tune_steps: int | None = Field(default=None, ge=1)
