@@ -49,6 +49,7 @@ from attractor.cells.stat_ru import StatRUCell as StatRUCell
 from attractor.cells.table import CELLS as CELLS
 from attractor.cells.tardis import TARDISCell as TARDISCell
 from attractor.cells.tardis import TARDISState as TARDISState
+from attractor.cells.tardis import read_alone as read_alone
 from attractor.cells.tlstm import TLSTMCell as TLSTMCell
 from attractor.cells.tlstm import TLSTMState as TLSTMState
 from attractor.cells.wrap.composition import Composed as Composed

@@ -1,5 +1,7 @@
 """TARDIS: an LSTM with wormhole connections."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 import torch
@@ -19,7 +21,7 @@ from attractor.cells.memory import (
     straight_through,
     wide,
 )
-from attractor.errors import unknown
+from attractor.errors import InputError, unknown
 
 ESTIMATORS = ("gumbel", "reinforce")
 
@@ -289,6 +291,49 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
         memory = f"address_size={self.address_size}, content_size={self.content_size}"
         how = f"estimator={self.estimator!r}" + ("" if self.reset_gates else ", reset_gates=False")
         return f"{super().extra_repr()}, cells={self.cells}, {memory}, {how}"
+
+
+@contextmanager
+def read_alone(module: nn.Module) -> Iterator[None]:
+    r"""Let every TARDIS of a model answer from what it read, not from its state, for a while.
+
+    .. math::
+        y_t = \tanh(W^g_r r_t + b^g)
+
+    A model that was trained to answer from :math:`h_t` and :math:`r_t` is measured so, to see how
+    much of what it knows is in its memory. The state goes on as ever.
+
+    Args:
+        module: a cell, or whatever holds some.
+
+    Example:
+        >>> cell = TARDISCell(3, 8).eval()
+        >>> state = cell.initial_state(2)
+        >>> with read_alone(cell):
+        ...     alone, _ = cell(torch.ones(2, 3), state)
+        >>> bool((alone == cell(torch.ones(2, 3), state)[0]).any())
+        False
+
+    Departs from the paper: which compares p(y | r, x); the output, equation 3.11, has no direct way
+    from x, so x is seen only through the choice of r.
+
+    References:
+        Chandar (2020), section 3.7.1.
+    """
+    cells = [one for one in module.modules() if isinstance(one, TARDISCell)]
+    if not cells:
+        raise InputError(
+            f"expected a model with a TARDIS in it, but {type(module).__name__} has none. "
+            "Try cell='tardis'."
+        )
+    kept = [cell.output_hh.detach().clone() for cell in cells]
+    try:
+        for cell in cells:
+            cell.output_hh.detach().zero_()
+        yield
+    finally:
+        for cell, weight in zip(cells, kept, strict=True):
+            cell.output_hh.detach().copy_(weight)
 
 
 def sparse_addresses(cells: int, size: int, generator: Generator | None, to: Placement) -> Tensor:
