@@ -17,9 +17,7 @@ from attractor.experiments.train import build, runs_of
 from attractor.models import SequenceTagger
 from attractor.runs.drive import Context
 from attractor.state import pack, unpack
-from attractor.tasks import IGNORE, TASKS
-
-pytestmark = pytest.mark.skipif("ntm_copy" not in TASKS, reason="bits are not there yet")
+from attractor.tasks import IGNORE
 
 QUICK = Rules(steps=12, window=4, threshold=0.55, after=15, grow_to=10, held_out=20)
 
