@@ -176,7 +176,7 @@ NAMED: tuple[Named, ...] = (
         "anytime without sigma",
         "optimisers/anytime.py",
         "Anytime.update",
-        "size ** self.size_power * d",
+        "self.sizes(params, view) * d",
         "d",
         ("optimisers/test_anytime.py", "optimisers/test_rules.py"),
     ),

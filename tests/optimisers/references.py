@@ -112,7 +112,9 @@ def m2sgd_global(threshold: float, **options: Any) -> Case:
 
 def anytime() -> Case:
     rule = random(Anytime())
-    return Case(rule, rules.anytime, weights.anytime(rule), {"tensors": (4, 1, 4)})
+    return Case(
+        rule, rules.anytime, weights.anytime(rule), {"tensors": ((4, 2), (1, None), (4, None))}
+    )
 
 
 REFERENCES: dict[str, list[Callable[[], Case]]] = {

@@ -241,16 +241,24 @@ def m2sgd_global(
 
 
 def anytime(
-    weights: Weights, theta: Array, g: Array, state: Any = None, *, tensors: tuple[int, ...]
+    weights: Weights,
+    theta: Array,
+    g: Array,
+    state: Any = None,
+    *,
+    tensors: tuple[tuple[int, int | None], ...],
+    lr: float = 1.0,
 ) -> Step:
     """Anytime, with its fast iterate z and their average x in full, and all gradients so far.
 
     Args:
-        tensors: how many of the coordinates each tensor has.
+        tensors: how many of the coordinates each tensor has, and how many inputs its units sum.
+        lr: multiplies what the fast iterate moves by.
     """
-    sizes = []
-    for part in np.split(theta, np.cumsum(tensors)[:-1]):
-        sizes += [min(max(math.sqrt(np.mean(part**2)), 0.01), 0.1) / 0.1] * len(part)
+    sizes: list[float] = []
+    for count, inputs in tensors:
+        spread = 0.1 if inputs is None else 1 / math.sqrt(3 * inputs)
+        sizes += [min(max(spread, 0.01), 0.1) / 0.1] * count
     gradients, z, x, size = state or ([], theta, theta, np.array(sizes))
     gradients = [*gradients, g]
     t = len(gradients)
@@ -265,7 +273,7 @@ def anytime(
     d = sum(w * one for w, one in zip(weights["w"], s, strict=True))
     d = d * np.sqrt(s[2] ** 2 + 1e-4) ** weights["a"] * np.exp(weights["b"] * np.tanh(s[0] * s[2]))
     rate = weights["gamma"] / (1 + t / weights["tau"]) ** weights["p"]
-    z = z - rate * (size ** weights["e"] * d + weights["delta"] * theta)
+    z = z - lr * rate * (size ** weights["e"] * d + weights["delta"] * theta)
     c = weights["kappa"] / (t - 1 + weights["kappa"])
     x = (1 - c) * x + c * z
     return (1 - weights["beta"]) * z + weights["beta"] * x, (gradients, z, x, size)

@@ -11,6 +11,7 @@ from torch.func import functional_call, stack_module_state, vmap
 from attractor.errors import InputError
 from attractor.optimisers import Rule, State, View
 from attractor.optimisers.rule import other_size
+from attractor.optimisers.view import tables
 from attractor.tasks import Batch, Task
 
 
@@ -74,7 +75,7 @@ class Learners:
         self.problem, self.copies = problem, copies
         self.judged = _Judged(networks[0], problem.task)
         self.names = list(stacked)
-        self.view = View.of(value[0] for value in stacked.values())
+        self.view = View.of((value[0] for value in stacked.values()), tables(networks[0]))
         self.start = torch.cat([v.detach().flatten(1) for v in stacked.values()], dim=1)
         self.frozen = {name for name, value in stacked.items() if not value.requires_grad}
         if self.frozen == {*stacked}:

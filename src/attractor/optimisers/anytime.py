@@ -6,22 +6,21 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rule import Numbers, Rule, Update
 from attractor.optimisers.state import State
-from attractor.optimisers.view import View
+from attractor.optimisers.view import View, tensor_size
 
 EPSILON = 1e-7
 FLOOR = 1e-4
 
 
 class Averages(NamedTuple):
-    """Of each coordinate: three averages, D of the equations, and the size of its tensor."""
+    """Of each coordinate: three averages, and D of the equations."""
 
     m: Tensor
     n: Tensor
     v: Tensor
     apart: Tensor
-    size: Tensor
 
 
 class Clock(NamedTuple):
@@ -44,13 +43,20 @@ class Anytime(Rule):
         \theta_{t+1} &= \theta_t - (1 - \beta) q_t - \beta c_t (D_t + q_t), \qquad
         D_{t+1} = (1 - c_t)(D_t + q_t)
 
-    Hats are Adam's corrections for the start at zero. The size :math:`\sigma` of a tensor
-    is the root mean square of its initial values, as a share of 0.1 and between 0.1 and 1: weights
-    of many inputs start small, and want small steps. The last line keeps a fast iterate, which
-    moves by :math:`-q_t`, and the average of its places, in which the latest :math:`1/\kappa` of
-    all steps count most; :math:`\theta` is at the share :math:`\beta` of the way from the one to
-    the other, and :math:`D` is how far they are apart. Such an average takes the noise out of the
-    steps at any time, so no schedule has to know when training ends.
+    Hats are Adam's corrections for the start at zero. The size :math:`\sigma` of a matrix or a
+    filter is :math:`10 \, (3 \cdot \text{fan-in})^{-1/2}` between 0.1 and 1, for a sum of many
+    inputs wants small steps in each; that of vectors and of the tables of embeddings is 1. The last
+    line keeps a fast iterate, which moves by :math:`-q_t`, and the average of its places, in which
+    the latest :math:`1/\kappa` of all steps count most; :math:`\theta` is at the share
+    :math:`\beta` of the way from the one to the other, and :math:`D` is how far they are apart.
+    Such an average takes the noise out of the steps at any time, so no schedule has to know when
+    training ends. A network is best judged at the average itself, :math:`\theta + (1 - \beta) D`:
+    ``optimiser.eval()`` puts it there, and ``optimiser.train()`` back.
+
+    A user's ``lr`` multiplies :math:`q_t`, and ``weight_decay`` takes the place of :math:`\delta`.
+
+    Two tensors of one shape are told apart by what the network says of them: `attach` knows
+    embeddings, and a parameter group says ``tables=True`` of its tensors.
 
     The fifteen :math:`\mu, \nu, \rho, w, a, b, e, \gamma, \tau, p, \delta, \kappa, \beta` are
     meta-learned. They start as schedule-free Adam's: w = (0, 1, 0), a = b = e = 0.
@@ -76,6 +82,8 @@ class Anytime(Rule):
 
     key = "anytime"
     reference = "defazio2024road"
+    version = 2  # in the first, a tensor's size was that of its initial values
+    averages = True
 
     def __init__(self, *, rate: float = 3e-3) -> None:
         super().__init__()
@@ -93,14 +101,12 @@ class Anytime(Rule):
         self.logit_beta = nn.Parameter(torch.logit(torch.tensor(0.8)))
 
     def init(self, params: Tensor, view: View) -> State:
-        sizes = [tensor_size(part).expand_as(part) for part in view.split(params)]
-        size = torch.cat([params[:, :0], *sizes], dim=1)
         zeros = torch.zeros_like(params)
-        averages = Averages(m=zeros, n=zeros, v=zeros, apart=zeros, size=size)
+        averages = Averages(m=zeros, n=zeros, v=zeros, apart=zeros)
         return State(averages, Clock(params.new_zeros(len(params))))
 
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
-        m, n, v, apart, size = state.each
+        m, n, v, apart = state.each
         t = state.shared.t[:, None] + 1
         memory = torch.sigmoid(self.logit_memory)
         forget, whole = 1 - memory, 1 - memory ** t[..., None]
@@ -114,14 +120,37 @@ class Anytime(Rule):
         w = self.mixture
         d = (w[0] * s0 + w[1] * s1 + w[2] * s2) * sure.exp()
         gamma = torch.exp(self.log_gamma - self.log_p.exp() * torch.log1p(t / self.log_tau.exp()))
-        q = gamma * (size**self.size_power * d + self.log_delta.exp() * params)
-        kappa, beta = self.log_kappa.exp(), torch.sigmoid(self.logit_beta)
+        decay = self.log_delta.exp() if view.decay is None else view.decay
+        q = view.rate * gamma * (self.sizes(params, view) * d + decay * params)
+        kappa = self.log_kappa.exp()
         c = kappa / (t - 1 + kappa)
         ahead = apart + q
-        step = (beta - 1) * q - beta * c * ahead
-        return step, State(Averages(m, n, v, (1 - c) * ahead, size), Clock(t[:, 0]))
+        step = (self.beta - 1) * q - self.beta * c * ahead
+        return step, State(Averages(m, n, v, (1 - c) * ahead), Clock(t[:, 0]))
 
+    def settled(self, params: Tensor, state: State, view: View) -> Tensor:
+        return params + (1 - self.beta) * state.each.apart
 
-def tensor_size(values: Tensor) -> Tensor:
-    r"""The size :math:`\sigma` of a tensor's initial values: ``(learners, 1)``."""
-    return 10 * values.square().mean(1, keepdim=True).clamp(1e-4, 1e-2).sqrt()
+    def numbers(self) -> Numbers:
+        logs = (self.log_gamma, self.log_tau, self.log_p, self.log_kappa)
+        memory, w = self.logit_memory.sigmoid().tolist(), self.mixture.tolist()
+        strength, agreement, power = torch.stack(
+            [self.strength, self.agreement, self.size_power]
+        ).tolist()
+        rest = torch.stack(logs).exp().tolist()
+        return Numbers([*memory, *w, strength, agreement, *rest, self.beta.item(), power])
+
+    @property
+    def beta(self) -> Tensor:
+        r""":math:`\beta` of the equations."""
+        return torch.sigmoid(self.logit_beta)
+
+    @property
+    def decay(self) -> float:
+        return self.log_delta.exp().item()
+
+    def sizes(self, like: Tensor, view: View) -> Tensor:
+        r""":math:`\sigma^e` of each coordinate: ``(coordinates,)``."""
+        sizes = [(tensor_size(view.fan_in(tensor)), count) for tensor, count in view.parts()]
+        rows = [(size**self.size_power).expand(count) for size, count in sizes]
+        return torch.cat([like.new_zeros(0), *rows])

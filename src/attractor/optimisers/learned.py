@@ -1,7 +1,6 @@
 """A learned rule as a torch.optim.Optimizer."""
 
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -12,15 +11,22 @@ from torch.optim import Optimizer
 
 from attractor.errors import InputError
 from attractor.optimisers.blocks import advance
+from attractor.optimisers.given import (
+    DEFAULTS,
+    check_context,
+    check_gradients,
+    check_numbers,
+    check_options,
+    gradient,
+)
 from attractor.optimisers.rule import Rule, other_size
 from attractor.optimisers.state import State
-from attractor.optimisers.view import View, count, flatten
+from attractor.optimisers.sweep import sweep
+from attractor.optimisers.view import View, count, flatten, tables
 from attractor.optimisers.watch import Watch
 
-DEFAULTS = {"lr": 1.0, "weight_decay": 0.0, "maximize": False, "momentum": 0.0}
-"""Of a parameter group; the momentum is there for schedulers that cycle one, and does nothing."""
-GIVEN = {"params", "lr", "weight_decay", "maximize", "initial_lr", "name", "param_names"}
-"""What a user's parameter group may say."""
+AWAY = "away"
+"""Where a parameter is trained, in its state while the network is at its average."""
 
 
 class Learned(Optimizer):
@@ -36,7 +42,8 @@ class Learned(Optimizer):
         lr: multiplies every step; 1 is what the rule was trained with. What a rule that prunes
             sets to zero is zero at any lr.
         weight_decay: as in ``torch.optim.Adam``: this share of a parameter is added to its
-            gradient.
+            gradient. `Anytime` takes it as ``torch.optim.AdamW`` does, in the place of the decay
+            that it has learnt, which None leaves as it is.
         maximize: go up the gradient.
         others: of torch's options, such as ``foreach``: refused unless None or False.
 
@@ -56,13 +63,14 @@ class Learned(Optimizer):
         rule: Rule,
         lr: float = 1.0,
         *,
-        weight_decay: float = 0.0,
+        weight_decay: float | None = None,
         maximize: bool = False,
         **others: Any,
     ) -> None:
-        given = {"lr": lr, "weight_decay": weight_decay, "maximize": maximize}
-        _check_options(others)
-        _check_numbers(given)
+        decay = rule.decay if weight_decay is None else weight_decay
+        given = {"lr": lr, "weight_decay": decay, "maximize": maximize}
+        check_options(others)
+        check_numbers(given)
         self.rule = rule
         self._seen: Tensor | None = None
         super().__init__(params, DEFAULTS | given | {"rule": rule.key})
@@ -82,10 +90,11 @@ class Learned(Optimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters, which start with a state of their own."""
         if isinstance(param_group, Mapping):
-            _check_options(param_group)
+            check_options(param_group)
         super().add_param_group(param_group)
         try:
-            _check_numbers(self.param_groups[-1])
+            check_numbers(self.param_groups[-1])
+            self._number_tables(self.param_groups[-1])
             for parameter in self.param_groups[-1]["params"]:
                 self._check_parameter(parameter)
             if self.rule.size is not None and self._count() > self.rule.size:
@@ -93,6 +102,43 @@ class Learned(Optimizer):
         except InputError:
             self.param_groups.pop()
             raise
+
+    def eval(self) -> None:
+        """Put the network where it is to be judged: at its average, if the rule keeps one.
+
+        `train` puts it back, bit for bit; between the two there is no `step`.
+        """
+        if not self.training:
+            return
+        for params, view in self._pieces(None, everyone=True):
+            for parameter in params if self.rule.averages else ():
+                if kept := self.state[parameter]:
+                    values = flatten([parameter]).to(next(self.rule.parameters()).dtype)
+                    with torch.no_grad():
+                        state = self._example.filled(kept)
+                        there = self.rule.settled(values, state, view)
+                        kept[AWAY] = parameter.clone()
+                        parameter.copy_(there.view_as(parameter))
+
+    def train(self) -> None:
+        """Put the network back where it is trained, after `eval`."""
+        for parameter, kept in self.state.items():
+            if AWAY in kept:
+                with torch.no_grad():
+                    parameter.copy_(kept.pop(AWAY))
+
+    @property
+    def training(self) -> bool:
+        """Whether the network is where it is trained, and not at its average."""
+        return not any(AWAY in kept for kept in self.state.values())
+
+    def mark_tables(self, model: nn.Module) -> None:
+        """Count the embeddings of a model as tables of vectors; `attach` does it."""
+        every = list(model.parameters())
+        found = {every[i] for i in tables(model)}
+        for group in self.param_groups:
+            more = [i for i, p in enumerate(group["params"]) if p in found]
+            group["tables"] = sorted({*group["tables"], *more})
 
     def watch(self, model: nn.Module) -> Watch:
         """Keep the input of each training pass of a model, as context for the next step.
@@ -116,19 +162,26 @@ class Learned(Optimizer):
         Shape:
             context ``(batch, ...)``.
         """
+        if not self.training:
+            raise InputError(
+                "expected the network where it is trained, but eval() put it at its average; "
+                "nothing was changed. Call train() first."
+            )
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        if sweep(self):
+            return loss
         shown = self._seen if context is None else context
         if shown is not None:
-            _check_context(shown)
+            check_context(shown)
         pieces = list(self._pieces(None if shown is None else shown[None]))
         weight = next(self.rule.parameters())
         for params, _ in pieces:  # all are checked before any is changed
-            _check_gradients(params, weight.dtype)
+            check_gradients(params, weight.dtype)
         for group in self.param_groups:
-            _check_numbers(group)
+            check_numbers(group)
         groups = {p: group for group in self.param_groups for p in group["params"]}
         for params, view in pieces:
             self._update(params, view, groups)
@@ -170,10 +223,15 @@ class Learned(Optimizer):
             for name, value in kept.items():
                 self.state[parameter][name] = value.to(parameter.device, copy=True)
 
-    def _pieces(self, context: Tensor | None) -> Iterator[tuple[list[Tensor], View]]:
-        """What is updated together: a parameter at a time, or all of them for a whole rule."""
+    def _pieces(
+        self, context: Tensor | None, *, everyone: bool = False
+    ) -> Iterator[tuple[list[Tensor], View]]:
+        """What is updated together: a parameter at a time, or all of them for a whole rule.
+
+        Those without a gradient are left out, unless everyone is asked for.
+        """
         params = [p for group in self.param_groups for p in group["params"]]
-        view = View.of(params)._replace(context=context)
+        view = View.of(params, self._tables())._replace(context=context)
         if self.rule.whole:
             if any(p.grad is not None for p in params):
                 yield params, view
@@ -181,16 +239,22 @@ class Learned(Optimizer):
         first = 0
         for parameter in params:
             after = first + parameter.numel()
-            if parameter.grad is not None:
+            if everyone or parameter.grad is not None:
                 yield [parameter], view.at(slice(first, after))
             first = after
 
     def _update(
         self, params: list[Tensor], view: View, groups: Mapping[Tensor, dict[str, Any]]
     ) -> None:
-        weight = next(self.rule.parameters())
+        weight, averages = next(self.rule.parameters()), self.rule.averages
         values = flatten(params).to(weight.dtype)
-        grads = flatten(_gradient(p, groups[p], weight.dtype) for p in params)
+        decays = {p: float(groups[p]["weight_decay"]) for p in params}
+        grads = flatten(
+            gradient(p, groups[p], weight.dtype, 0.0 if averages else decays[p]) for p in params
+        )
+        if averages:
+            rate = float(groups[params[0]]["lr"])
+            view = view._replace(rate=rate, decay=decays[params[0]])
         steps = advance(self.rule, grads, self._state(params[0], values, view), values, view)
         start = 0
         for parameter in params:
@@ -199,7 +263,8 @@ class Learned(Optimizer):
             if parameter.grad is None:
                 continue
             step = steps[0, at].view_as(parameter)
-            parameter.add_(step.to(parameter.dtype), alpha=float(groups[parameter]["lr"]))
+            rate = 1.0 if averages else float(groups[parameter]["lr"])
+            parameter.add_(step.to(parameter.dtype), alpha=rate)
             if self.rule.prunes:
                 parameter.masked_fill_(step == -values[0, at].view_as(parameter), 0)
 
@@ -209,9 +274,17 @@ class Learned(Optimizer):
         one = next(self.rule.parameters()).new_zeros(1, 1)
         return self.rule.init(one, View.of(one))
 
+    def started(self, parameter: Tensor) -> dict[str, Tensor]:
+        """The state of a parameter by itself, which is made if there is none yet."""
+        kept: dict[str, Tensor] = self.state[parameter]
+        if not kept:
+            values = flatten([parameter]).to(next(self.rule.parameters()).dtype)
+            self._state(parameter, values, View.of([parameter]))
+        return kept
+
     def _state(self, parameter: Tensor, values: Tensor, view: View) -> State:
         """A parameter's state: its tensors are kept by name, so that torch can save them."""
-        kept = self.state[parameter]
+        kept: dict[str, Tensor] = self.state[parameter]
         if not kept:
             kept.update(self.rule.init(values, view).map(torch.clone).named())
         return self._example.filled(kept)
@@ -227,7 +300,7 @@ class Learned(Optimizer):
         each, shared = (State(part).named() for part in self._example)
         expected = {name: (1, parameter.numel(), *s.shape[2:]) for name, s in each.items()}
         expected |= {name: tuple(s.shape) for name, s in shared.items()}
-        found = {name: tuple(value.shape) for name, value in kept.items()}
+        found = {name: tuple(value.shape) for name, value in kept.items() if name != AWAY}
         if kept and found != expected:
             raise InputError(
                 f"expected a state of shapes {list(expected.values())} for a parameter of shape "
@@ -249,6 +322,25 @@ class Learned(Optimizer):
                 "optimiser for each device."
             )
 
+    def _number_tables(self, group: dict[str, Any]) -> None:
+        """Say of a group's tables at which places they are; True is all of them."""
+        given, count = group["tables"], len(group["params"])
+        places = list(range(count)) if given is True else [] if given is False else list(given)
+        if not all(isinstance(place, int) and 0 <= place < count for place in places):
+            raise InputError(
+                f"expected tables to be True, or places of a group's {count} parameters, but got "
+                f"{given!r}. Try a group of its own for them, with tables=True."
+            )
+        group["tables"] = places
+
+    def _tables(self) -> list[int]:
+        """Which of all parameters are tables of vectors and no matrices."""
+        found, first = [], 0
+        for group in self.param_groups:
+            found += [first + place for place in group["tables"]]
+            first += len(group["params"])
+        return found
+
     def _count(self) -> int:
         return count(p for group in self.param_groups for p in group["params"])
 
@@ -269,74 +361,3 @@ def fingerprint(rule: Rule) -> str:
         numbers = value.detach().cpu().contiguous().flatten().view(torch.uint8)
         digest.update(name.encode() + numbers.numpy().tobytes())
     return digest.hexdigest()[:16]
-
-
-def _gradient(parameter: Tensor, group: dict[str, Any], dtype: torch.dtype) -> Tensor:
-    """What the rule is told: the gradient to go down, in the rule's type."""
-    if parameter.grad is None:
-        return torch.zeros_like(parameter, dtype=dtype)
-    gradient = parameter.grad.to(dtype)
-    if group["maximize"]:
-        gradient = -gradient
-    decay = float(group["weight_decay"])
-    return gradient.add(parameter.to(dtype), alpha=decay) if decay else gradient
-
-
-def _check_options(given: Mapping[str, Any]) -> None:
-    for name, value in given.items():
-        if name not in GIVEN and value is not None and value is not False:
-            raise InputError(
-                f"expected options of a learned optimiser (lr, weight_decay, maximize), but got "
-                f"{name}={value!r}. Leave it out: a rule has a memory of its own and one way to "
-                "be computed."
-            )
-
-
-def _check_numbers(group: Mapping[str, Any]) -> None:
-    if not 0 <= float(group["lr"]) < math.inf:
-        raise InputError(
-            f"expected lr to be at least 0, but got {float(group['lr'])}. It is a finite number "
-            "that multiplies what the rule says; try lr=1."
-        )
-    if not 0 <= float(group["weight_decay"]) < math.inf:
-        raise InputError(
-            f"expected weight_decay to be a finite number of at least 0, but got "
-            f"{float(group['weight_decay'])}. Try weight_decay=0."
-        )
-
-
-def _check_context(shown: Any) -> None:
-    if not isinstance(shown, Tensor) or not shown.dim():
-        raise InputError(
-            f"expected the context to be a tensor (batch, ...), but got {type(shown).__name__}; "
-            "nothing was changed. Try context=torch.as_tensor(x)."
-        )
-    if not shown.isfinite().all():
-        raise InputError(
-            "expected a context of finite numbers, but got others among them; nothing was "
-            "changed. Skip this batch."
-        )
-
-
-def _check_gradients(params: list[Tensor], dtype: torch.dtype) -> None:
-    for parameter in params:
-        gradient = parameter.grad
-        if gradient is None:
-            continue
-        if gradient.layout != torch.strided:
-            raise InputError(
-                "expected dense gradients, but got a sparse one. Try nn.Embedding(..., "
-                "sparse=False)."
-            )
-        if not gradient.isfinite().all():
-            raise InputError(
-                f"expected finite gradients, but that of a parameter of shape "
-                f"{tuple(parameter.shape)} is not; nothing was changed. Skip this batch; "
-                "torch.autograd.detect_anomaly() finds what made it."
-            )
-        if gradient.dtype != dtype and not gradient.to(dtype).isfinite().all():
-            raise InputError(
-                f"expected gradients that fit the rule's type, {dtype}, but that of a parameter of "
-                f"shape {tuple(parameter.shape)} is up to {gradient.abs().max():.2g}; nothing was "
-                f"changed. Skip this batch, or try rule.to({gradient.dtype})."
-            )

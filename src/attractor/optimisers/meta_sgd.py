@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from attractor.cells.base import positive
-from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rule import Numbers, Rule, Update
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 
@@ -48,3 +48,6 @@ class MetaSGD(Rule):
 
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         return -self.rates[view.where] * grads, state
+
+    def numbers(self) -> Numbers:
+        return Numbers([], self.rates.contiguous(), remembers=False)

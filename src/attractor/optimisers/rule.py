@@ -6,7 +6,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from torch import Tensor, nn
 
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 
 Update = tuple[Tensor, State]
 """The steps to add to the parameters, and the next state."""
+
+
+class Numbers(NamedTuple):
+    """What the kernel of a rule knows of its weights: see ``native/optimisers/rules.hpp``."""
+
+    values: list[float]
+    rates: Tensor | None = None
+    """One for each coordinate of the network."""
+
+    remembers: bool = True
+    """Whether it has a state."""
 
 
 class Rule(nn.Module, ABC):
@@ -46,6 +57,10 @@ class Rule(nn.Module, ABC):
     """Whether it moves nothing before it is meta-trained."""
     prunes: ClassVar[bool] = False
     """Whether a step of minus a parameter removes it: whatever the rounding and learning rate."""
+
+    averages: ClassVar[bool] = False
+    """Whether it keeps an average of where it has been, at which a network is to be judged; it then
+    heeds the rate and the decay of its view itself."""
 
     size: int | None = None
     """How many coordinates the rule is made for; None if it goes on any network."""
@@ -100,12 +115,29 @@ class Rule(nn.Module, ABC):
             ``(learners, batch, features)``.
         """
 
+    def settled(self, params: Tensor, state: State, view: View) -> Tensor:
+        """Where a network is to be judged: at its parameters, or at the average of a rule's.
+
+        Shape:
+            params and the result ``(learners, coordinates)``.
+        """
+        return params
+
+    def numbers(self) -> Numbers | None:
+        """Its weights for a kernel that updates all parameters in one pass; None if it has none."""
+        return None
+
+    @property
+    def decay(self) -> float:
+        """The weight decay that a user gets without asking."""
+        return 0.0
+
     def __call__(
         self,
         params: Iterable[Any],
         lr: float = 1.0,
         *,
-        weight_decay: float = 0.0,
+        weight_decay: float | None = None,
         maximize: bool = False,
         **others: Any,
     ) -> Learned:
@@ -115,7 +147,8 @@ class Rule(nn.Module, ABC):
             params: as for any ``torch.optim.Optimizer``.
             lr: multiplies every step; 1 is what the rule was trained with.
             weight_decay: as in ``torch.optim.Adam``: this share of a parameter is added to its
-                gradient.
+                gradient. `Anytime` takes it as ``torch.optim.AdamW`` does, in the place of the
+                decay that it has learnt, which None leaves as it is.
             maximize: go up the gradient.
             others: of torch's options, such as ``foreach``: refused unless None or False.
         """

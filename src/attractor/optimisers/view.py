@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class View(NamedTuple):
@@ -24,6 +24,10 @@ class View(NamedTuple):
         context: what the learners were shown, for a rule that needs it, or what its `look` made
             of that.
         overwrite: whether the memory of the state may be that of the next one.
+        tables: which of the tensors are tables of vectors, such as embeddings, and no matrices.
+        rate: what the user multiplies steps by; of use to a rule that `averages`.
+        decay: how much of a parameter the user takes away in a step, None for as much as the rule
+            likes; of use to a rule that `averages`.
 
     Example:
         >>> view = View.of([torch.zeros(2, 3), torch.zeros(2)])
@@ -36,31 +40,42 @@ class View(NamedTuple):
     where: slice
     context: Any = None
     overwrite: bool = False
+    tables: frozenset[int] = frozenset()
+    rate: float = 1.0
+    decay: float | None = None
 
     @classmethod
-    def of(cls, tensors: Iterable[Tensor]) -> View:
+    def of(cls, tensors: Iterable[Tensor], tables: Iterable[int] = ()) -> View:
         """The view of all coordinates of a network with these tensors."""
         shapes = tuple(tuple(t.shape) for t in tensors)
-        return cls(shapes, slice(0, sum(map(math.prod, shapes))))
+        return cls(shapes, slice(0, sum(map(math.prod, shapes))), tables=frozenset(tables))
 
     def at(self, some: slice) -> View:
         """The view of some of these coordinates, counted from the first of them."""
         first = self.where.start
         return self._replace(where=slice(first + some.start, first + some.stop))
 
-    def split(self, row: Tensor) -> list[Tensor]:
-        """Cut these coordinates at the borders of tensors.
+    def parts(self) -> list[tuple[int, int]]:
+        """Of which tensors these coordinates are, and how many of each.
 
-        Shape:
-            row ``(learners, coordinates)``; each piece ``(learners, its coordinates)``.
+        Example:
+            >>> View.of([torch.zeros(2, 3), torch.zeros(2)]).at(slice(4, 8)).parts()
+            [(0, 2), (1, 2)]
         """
         first, last = self.where.start, self.where.stop
         borders = pairwise(accumulate(map(math.prod, self.shapes), initial=0))
-        return [
-            row[:, max(start, first) - first : min(stop, last) - first]
-            for start, stop in borders
-            if max(start, first) < min(stop, last)
-        ]
+        counts = [min(stop, last) - max(start, first) for start, stop in borders]
+        return [(tensor, count) for tensor, count in enumerate(counts) if count > 0]
+
+    def fan_in(self, tensor: int) -> int | None:
+        """How many numbers a unit of a tensor sums: None of a vector or a table, which sums none.
+
+        Example:
+            >>> view = View.of([torch.zeros(8, 3, 5, 5), torch.zeros(8), torch.zeros(90, 4)], [2])
+            >>> [view.fan_in(tensor) for tensor in range(3)]
+            [75, None, None]
+        """
+        return fan_in(self.shapes[tensor], table=tensor in self.tables)
 
     def tensors(self, row: Tensor) -> list[Tensor]:
         """All coordinates of a network as its tensors.
@@ -72,6 +87,28 @@ class View(NamedTuple):
         return [p.view(len(row), *s) for p, s in zip(parts, self.shapes, strict=True)]
 
 
+def fan_in(shape: Sequence[int], *, table: bool = False) -> int | None:
+    """How many numbers a unit of a matrix or filter sums; None of a vector or a table.
+
+    Example:
+        >>> fan_in((8, 3, 5, 5)), fan_in((8,)), fan_in((90, 4), table=True)
+        (75, None, None)
+    """
+    return None if table or len(shape) < 2 else math.prod(shape[1:])
+
+
+def tensor_size(fan_in: int | None) -> float:
+    r"""The size :math:`\sigma` of a tensor whose units sum so many numbers.
+
+    Example:
+        >>> tensor_size(None), tensor_size(300), tensor_size(1_000_000)
+        (1.0, 0.3333333333333333, 0.1)
+    """
+    if not fan_in:
+        return 1.0
+    return 10 * min(max((3 * fan_in) ** -0.5, 0.01), 0.1)
+
+
 def count(parameters: Iterable[Tensor]) -> int:
     """How many coordinates a network has."""
     return sum(p.numel() for p in parameters)
@@ -80,3 +117,15 @@ def count(parameters: Iterable[Tensor]) -> int:
 def flatten(tensors: Iterable[Tensor]) -> Tensor:
     """Parameters of one learner as a row of coordinates ``(1, coordinates)``."""
     return torch.cat([t.reshape(-1) for t in tensors])[None]
+
+
+def tables(model: nn.Module) -> list[int]:
+    """Which of a network's parameters are the tables of its embeddings.
+
+    Example:
+        >>> tables(nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 2)))
+        [0]
+    """
+    kinds = (nn.Embedding, nn.EmbeddingBag)
+    found = {id(part.weight) for part in model.modules() if isinstance(part, kinds)}
+    return [i for i, parameter in enumerate(model.parameters()) if id(parameter) in found]

@@ -88,7 +88,8 @@ def _load() -> ctypes.CDLL | None:
     library.attractor_take.argtypes = (ctypes.c_size_t,)
     library.attractor_take.restype = ctypes.c_void_p
     library.attractor_give.argtypes = (ctypes.c_void_p,)
-    if library.attractor_call_size() != ctypes.sizeof(Call):
+    same = library.attractor_call_size() == ctypes.sizeof(Call)
+    if not same or not hasattr(library, "attractor_sweep"):
         log.debug("attractor runs without kernels: the library is of another version")
         return None
     return library

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "optimisers/sweep.hpp"
+
 namespace attractor {
 
 constexpr int kSizes = 8, kNumbers = 8, kWeights = 18, kStates = 10;
@@ -48,6 +50,8 @@ struct Path {
   const char* name;
   const Kernel* kernels;
   int count;
+  const Sweeper* sweepers;
+  int sweeper_count;
 };
 
 }  // namespace attractor

@@ -88,6 +88,14 @@ int64_t attractor_run(const char* kernel, int way, const Call* call) {
   }
 }
 
+// Run a rule over the tensors of a network: 0 if all went well, 1 if a gradient is not finite and
+// nothing was changed, -1 if there is no such rule.
+int64_t attractor_sweep(const char* rule, const Sweep* sweep) {
+  for (int i = 0; chosen && i < chosen->sweeper_count; i++)
+    if (!strcmp(chosen->sweepers[i].name, rule)) return chosen->sweepers[i].run(*sweep);
+  return -1;
+}
+
 // Memory that is kept from call to call; null if there is none left.
 void* attractor_take(size_t bytes) {
   try {

@@ -14,6 +14,7 @@
 #include "cells/sru.hpp"
 #include "cells/stat_ru.hpp"
 #include "cells/tardis.hpp"
+#include "optimisers/rules.hpp"
 #include "optimisers/stack_back.hpp"
 #include "there.hpp"
 
@@ -62,9 +63,12 @@ const Kernel kernels[] = {
     kernel<Nru>(),          kernel<Ntm>(),      kernel<Rnn>(),      kernel<Sru>(),     kernel<StatRu>(),
     kernel<NormalLstm>(),   kernel<Tardis>(),   kernel<TLstm>(),    kStack};
 
+const Sweeper sweepers[] = {sweeper<AnytimeRule>(), sweeper<MetaSgd>()};
+
 }  // namespace
 
 extern const Path path;
-const Path path{ATTRACTOR_TEXT(ATTRACTOR_PATH), kernels, sizeof(kernels) / sizeof(Kernel)};
+const Path path{ATTRACTOR_TEXT(ATTRACTOR_PATH), kernels, sizeof(kernels) / sizeof(Kernel),
+                sweepers, sizeof(sweepers) / sizeof(Sweeper)};
 
 }  // namespace attractor::ATTRACTOR_PATH

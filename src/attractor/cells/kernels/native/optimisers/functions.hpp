@@ -19,6 +19,21 @@ inline Vector<float> quick_tanh(Vector<float> x) {
   return x * over / under;
 }
 
+// 1 / sqrt x of a positive number, from half of its exponent and Newton's steps; of infinity 0.
+template <class S, class V = Vector<S>>
+inline V inverse_root(V x) {
+  typedef typename VectorOf<typename Exponential<S>::Bits>::type Whole;
+  constexpr bool single = sizeof(S) == 4;
+  Whole bits;
+  memcpy(&bits, &x, kBytes);
+  bits = (single ? 0x5f3759df : 0x5fe6eb50c7b537a9LL) - (bits >> 1);
+  V y, half = S(0.5) * x;
+  memcpy(&y, &bits, kBytes);
+#pragma GCC unroll 5
+  for (int i = 0; i < (single ? 3 : 5); i++) y = y * (S(1.5) - half * y * y);
+  return x - x == 0 ? y : V{};
+}
+
 template <class V>
 inline V absolute(V x) {
   return x < 0 ? -x : x;

@@ -1,0 +1,95 @@
+"""What a user gives an optimiser at a step, checked and as a rule wants it."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attractor.errors import InputError
+
+DEFAULTS = {"lr": 1.0, "weight_decay": 0.0, "maximize": False, "momentum": 0.0, "tables": ()}
+"""Of a parameter group; the momentum is there for schedulers that cycle one, and does nothing."""
+GIVEN = {
+    "params",
+    "lr",
+    "weight_decay",
+    "maximize",
+    "tables",
+    "initial_lr",
+    "name",
+    "param_names",
+}
+"""What a user's parameter group may say."""
+
+
+def gradient(parameter: Tensor, group: dict[str, Any], dtype: torch.dtype, decay: float) -> Tensor:
+    """What the rule is told: the gradient to go down, in the rule's type, with this decay."""
+    if parameter.grad is None:
+        return torch.zeros_like(parameter, dtype=dtype)
+    given = parameter.grad.to(dtype)
+    if group["maximize"]:
+        given = -given
+    return given.add(parameter.to(dtype), alpha=decay) if decay else given
+
+
+def check_options(given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        if name not in GIVEN and value is not None and value is not False:
+            raise InputError(
+                f"expected options of a learned optimiser (lr, weight_decay, maximize, and tables "
+                f"in a group), but got "
+                f"{name}={value!r}. Leave it out: a rule has a memory of its own and one way to "
+                "be computed."
+            )
+
+
+def check_numbers(group: Mapping[str, Any]) -> None:
+    if not 0 <= float(group["lr"]) < math.inf:
+        raise InputError(
+            f"expected lr to be at least 0, but got {float(group['lr'])}. It is a finite number "
+            "that multiplies what the rule says; try lr=1."
+        )
+    if not 0 <= float(group["weight_decay"]) < math.inf:
+        raise InputError(
+            f"expected weight_decay to be a finite number of at least 0, but got "
+            f"{float(group['weight_decay'])}. Try weight_decay=0."
+        )
+
+
+def check_context(shown: Any) -> None:
+    if not isinstance(shown, Tensor) or not shown.dim():
+        raise InputError(
+            f"expected the context to be a tensor (batch, ...), but got {type(shown).__name__}; "
+            "nothing was changed. Try context=torch.as_tensor(x)."
+        )
+    if not shown.isfinite().all():
+        raise InputError(
+            "expected a context of finite numbers, but got others among them; nothing was "
+            "changed. Skip this batch."
+        )
+
+
+def check_gradients(params: list[Tensor], dtype: torch.dtype) -> None:
+    for parameter in params:
+        gradient = parameter.grad
+        if gradient is None:
+            continue
+        if gradient.layout != torch.strided:
+            raise InputError(
+                "expected dense gradients, but got a sparse one. Try nn.Embedding(..., "
+                "sparse=False)."
+            )
+        if not gradient.isfinite().all():
+            raise InputError(
+                f"expected finite gradients, but that of a parameter of shape "
+                f"{tuple(parameter.shape)} is not; nothing was changed. Skip this batch; "
+                "torch.autograd.detect_anomaly() finds what made it."
+            )
+        if gradient.dtype != dtype and not gradient.to(dtype).isfinite().all():
+            raise InputError(
+                f"expected gradients that fit the rule's type, {dtype}, but that of a parameter of "
+                f"shape {tuple(parameter.shape)} is up to {gradient.abs().max():.2g}; nothing was "
+                f"changed. Skip this batch, or try rule.to({gradient.dtype})."
+            )

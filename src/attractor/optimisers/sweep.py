@@ -1,0 +1,101 @@
+"""Rules of a few numbers per coordinate: all parameters of a network in one compiled pass."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from attractor.cells.kernels.fused import unwatched
+from attractor.cells.kernels.native import STATUS, library
+from attractor.optimisers.given import check_numbers
+from attractor.optimisers.view import fan_in, tensor_size
+
+if TYPE_CHECKING:
+    from attractor.optimisers.learned import Learned
+
+
+class Swept(ctypes.Structure):
+    """As ``Swept`` in ``native/optimisers/sweep.hpp``, which says what each field is."""
+
+    _fields_ = (
+        ("size", ctypes.c_int64),
+        ("param", ctypes.c_void_p),
+        ("grad", ctypes.c_void_p),
+        ("state", ctypes.c_void_p * 4),
+        ("clock", ctypes.c_void_p),
+        ("rates", ctypes.c_void_p),
+        ("sign", ctypes.c_double),
+        ("rate", ctypes.c_double),
+        ("decay", ctypes.c_double),
+        ("scale", ctypes.c_double),
+    )
+
+
+class Sweep(ctypes.Structure):
+    """As ``Sweep`` there."""
+
+    _fields_ = (
+        ("bytes", ctypes.c_int32),
+        ("threads", ctypes.c_int32),
+        ("count", ctypes.c_int64),
+        ("tensors", ctypes.POINTER(Swept)),
+        ("number", ctypes.c_double * 16),
+    )
+
+
+@cache
+def _run() -> Any:
+    run = library().attractor_sweep
+    run.argtypes, run.restype = (ctypes.c_char_p, ctypes.POINTER(Sweep)), ctypes.c_int64
+    return run
+
+
+def sweep(optimiser: Learned) -> bool:
+    """Update all parameters that have a gradient; False where there is no kernel for them.
+
+    It is False too, with nothing changed, where a gradient is not finite.
+    """
+    rule = optimiser.rule
+    numbers = rule.numbers()
+    if numbers is None or STATUS.path is None or not unwatched():
+        return False
+    weight = next(rule.parameters())
+    if weight.dtype not in (torch.float32, torch.float64) or weight.device.type != "cpu":
+        return False
+    rows: list[tuple[Any, ...]] = []
+    width, first = weight.element_size(), 0
+    rates = None if numbers.rates is None else numbers.rates.data_ptr()
+    for group in optimiser.param_groups:
+        check_numbers(group)
+        sign = -1.0 if group["maximize"] else 1.0
+        rate, decay = float(group["lr"]), float(group["weight_decay"])
+        for place, parameter in enumerate(group["params"]):
+            size, grad = parameter.numel(), parameter.grad
+            if grad is not None:
+                leaves = optimiser.started(parameter).values() if numbers.remembers else ()
+                if not all(_suits(t, weight) for t in (parameter, grad, *leaves)):
+                    return False
+                *state, clock = [leaf.data_ptr() for leaf in leaves] or [None]
+                own = None if rates is None else rates + first * width
+                sums = fan_in(parameter.shape, table=place in group["tables"])
+                at = parameter.data_ptr(), grad.data_ptr(), tuple(state), clock, own
+                if size:
+                    rows.append((size, *at, sign, rate, decay, tensor_size(sums)))
+            first += size
+    call = Sweep(width, torch.get_num_threads(), len(rows), (Swept * len(rows))(*rows))
+    call.number[: len(numbers.values)] = numbers.values
+    found = _run()(rule.key.encode(), ctypes.byref(call))
+    assert found != -1, rule.key
+    return not found
+
+
+def _suits(tensor: Tensor, weight: Tensor) -> bool:
+    return (
+        tensor.dtype is weight.dtype
+        and tensor.is_contiguous()
+        and type(tensor) in (Tensor, nn.Parameter)
+    )

@@ -1,0 +1,154 @@
+"""Rules that go over all parameters in one compiled pass: the numbers of the plain way."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from attractor.cells.kernels import STATUS
+from attractor.optimisers import Anytime, MetaSGD, learned
+from attractor.optimisers import sweep as sweeping
+from attractor.optimisers.rule import Rule
+from attractor.optimisers.view import count
+from contracts.cells import perturb, seeded
+
+needs_kernels = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATUS}")
+SHAPES = ((3, 70), (5,), (), (2, 3, 4, 4), (90, 4), (0, 2), (33,))
+"""Of tensors whose sizes are not whole vectors; of the second last there is nothing."""
+TYPES = ((torch.float32, 1e-5), (torch.float64, 1e-10))
+
+
+def made(kind: str, dtype: torch.dtype) -> Rule:
+    if kind == "anytime":
+        return perturb(Anytime(rate=0.02), seeded(3)).to(dtype)
+    total = sum(torch.zeros(s).numel() for s in SHAPES)
+    rule = MetaSGD(size=total)
+    rule.rates.data = torch.linspace(-0.5, 1, total)
+    return rule.to(dtype)
+
+
+def groups(dtype: torch.dtype) -> list[dict[str, Any]]:
+    """Tensors of two groups, with all that a group can say."""
+    g = seeded(4)
+    own = [nn.Parameter(torch.randn(s, generator=g).to(dtype)) for s in SHAPES]
+    return [
+        {"params": own[:3]},
+        {"params": own[3:], "lr": 0.3, "weight_decay": 0.2, "maximize": True, "tables": [1]},
+    ]
+
+
+def trained(
+    rule: Rule, dtype: torch.dtype, steps: int, monkeypatch: Any, *, plain: bool
+) -> list[torch.Tensor]:
+    said = groups(dtype)
+    optimiser = rule(said)
+    with monkeypatch.context() as patch:
+        if plain:
+            patch.setattr(learned, "sweep", lambda _: False)
+        for step in range(steps):
+            g = seeded(10 + step)
+            for group in said:
+                for parameter in group["params"]:
+                    drawn = 10.0 ** (step - 2) * torch.randn(parameter.shape, generator=g)
+                    parameter.grad = drawn.to(dtype)
+            said[0]["params"][1].grad = None
+            optimiser.step()
+    kept = [leaf for state in optimiser.state.values() for leaf in state.values()]
+    return [p.detach() for group in said for p in group["params"]] + kept
+
+
+@needs_kernels
+@pytest.mark.parametrize("kind", ["anytime", "meta_sgd"])
+@pytest.mark.parametrize(("dtype", "within"), TYPES, ids=["float", "double"])
+def test_one_pass_gives_the_numbers_of_the_plain_way(
+    kind: str, dtype: torch.dtype, within: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = made(kind, dtype)
+    found = trained(rule, dtype, 5, monkeypatch, plain=False)
+    wanted = trained(rule, dtype, 5, monkeypatch, plain=True)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=within, atol=within)
+
+
+@needs_kernels
+@pytest.mark.parametrize("kind", ["anytime", "meta_sgd"])
+def test_the_pass_is_in_use(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learned, "advance", lambda *_: pytest.fail("the plain way is in use"))
+    trained(made(kind, torch.float32), torch.float32, 1, monkeypatch, plain=False)
+
+
+@needs_kernels
+def test_numbers_do_not_depend_on_the_threads() -> None:
+    def moved(threads: int) -> torch.Tensor:
+        before = torch.get_num_threads()
+        torch.set_num_threads(threads)
+        try:
+            theta = nn.Parameter(torch.linspace(-1, 1, 200_001))
+            optimiser = made("anytime", torch.float32)([theta])
+            for _ in range(2):
+                theta.grad = theta.detach().sin()
+                optimiser.step()
+        finally:
+            torch.set_num_threads(before)
+        return theta.detach()
+
+    assert torch.equal(moved(1), moved(3))
+
+
+@needs_kernels
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("at", [0, 7, 8, 20])
+def test_a_gradient_that_is_not_finite_changes_nothing(bad: float, at: int) -> None:
+    theta = nn.Parameter(torch.ones(21))
+    theta.grad = torch.zeros(21)
+    theta.grad[at] = bad
+    with pytest.raises(ValueError, match="expected finite gradients"):
+        Anytime()([theta]).step()
+    assert theta.eq(1).all()
+
+
+def test_large_finite_gradients_are_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those whose squares are not."""
+    theta = nn.Parameter(torch.ones(9))
+    theta.grad = torch.full((9,), 1e30)
+    Anytime()([theta]).step()
+    assert theta.isfinite().all()
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda p: setattr(p, "data", p.data.double()),
+        lambda p: setattr(p, "data", torch.zeros(4, 6).T),
+        lambda p: setattr(p, "data", p.data.bfloat16()),
+    ],
+)
+def test_other_types_and_layouts_go_the_plain_way(
+    change: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "_run", lambda: pytest.fail("the kernel is in use"))
+    theta = nn.Parameter(torch.zeros(6, 4))
+    change(theta)
+    theta.grad = torch.ones_like(theta)
+    Anytime()([theta]).step()
+    assert theta.ne(0).all()
+
+
+def test_a_copy_goes_on_bit_for_bit() -> None:
+    model = nn.Linear(40, 3)
+    optimiser = Anytime.pretrained()(model.parameters())
+    for step in range(3):
+        for p in model.parameters():
+            p.grad = torch.randn(p.shape, generator=seeded(step))
+        optimiser.step()
+    other, copied = copy.deepcopy((model, optimiser))
+    for net, one in ((model, optimiser), (other, copied)):
+        for p in net.parameters():
+            p.grad = torch.randn(p.shape, generator=seeded(9))
+        one.step()
+    assert count(model.parameters()) == 123
+    for p, q in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(p, q)
