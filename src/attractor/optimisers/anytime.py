@@ -129,7 +129,8 @@ class Anytime(Rule):
         return step, State(Averages(m, n, v, (1 - c) * ahead), Clock(t[:, 0]))
 
     def settled(self, params: Tensor, state: State, view: View) -> Tensor:
-        return params + (1 - self.beta) * state.each.apart
+        apart: Tensor = state.each.apart
+        return params + (1 - self.beta) * apart
 
     def numbers(self) -> Numbers:
         logs = (self.log_gamma, self.log_tau, self.log_p, self.log_kappa)

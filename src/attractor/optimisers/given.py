@@ -38,8 +38,7 @@ def check_options(given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if name not in GIVEN and value is not None and value is not False:
             raise InputError(
-                f"expected options of a learned optimiser (lr, weight_decay, maximize, and tables "
-                f"in a group), but got "
+                f"expected options of a learned optimiser (lr, weight_decay, maximize), but got "
                 f"{name}={value!r}. Leave it out: a rule has a memory of its own and one way to "
                 "be computed."
             )

@@ -84,7 +84,7 @@ class Learned(Optimizer):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for group in self.param_groups:  # those of older releases have less
-            for name, value in DEFAULTS.items():
+            for name, value in (DEFAULTS | {"weight_decay": self.rule.decay}).items():
                 group.setdefault(name, value)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:

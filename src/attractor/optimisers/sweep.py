@@ -79,14 +79,15 @@ def sweep(optimiser: Learned) -> bool:
                 leaves = optimiser.started(parameter).values() if numbers.remembers else ()
                 if not all(_suits(t, weight) for t in (parameter, grad, *leaves)):
                     return False
-                *state, clock = [leaf.data_ptr() for leaf in leaves] or [None]
+                places: list[int | None] = [leaf.data_ptr() for leaf in leaves]
+                *state, clock = places or [None]
                 own = None if rates is None else rates + first * width
                 sums = fan_in(parameter.shape, table=place in group["tables"])
                 at = parameter.data_ptr(), grad.data_ptr(), tuple(state), clock, own
                 if size:
                     rows.append((size, *at, sign, rate, decay, tensor_size(sums)))
             first += size
-    call = Sweep(width, torch.get_num_threads(), len(rows), (Swept * len(rows))(*rows))
+    call = Sweep(width, torch.get_num_threads(), len(rows), (Swept * len(rows))(*rows))  # type: ignore[misc]
     call.number[: len(numbers.values)] = numbers.values
     found = _run()(rule.key.encode(), ctypes.byref(call))
     assert found != -1, rule.key

@@ -67,6 +67,14 @@ class View(NamedTuple):
         counts = [min(stop, last) - max(start, first) for start, stop in borders]
         return [(tensor, count) for tensor, count in enumerate(counts) if count > 0]
 
+    def split(self, row: Tensor) -> list[Tensor]:
+        """Cut these coordinates at the borders of tensors.
+
+        Shape:
+            row ``(learners, coordinates)``; each piece ``(learners, its coordinates)``.
+        """
+        return list(row.split_with_sizes([count for _, count in self.parts()], dim=1))
+
     def fan_in(self, tensor: int) -> int | None:
         """How many numbers a unit of a tensor sums: None of a vector or a table, which sums none.
 
@@ -106,7 +114,7 @@ def tensor_size(fan_in: int | None) -> float:
     """
     if not fan_in:
         return 1.0
-    return 10 * min(max((3 * fan_in) ** -0.5, 0.01), 0.1)
+    return 10 * min(max(1 / math.sqrt(3 * fan_in), 0.01), 0.1)
 
 
 def count(parameters: Iterable[Tensor]) -> int:
