@@ -230,7 +230,8 @@ def layer_norm(cell: LayerNormCell, x: Tensor, rows: Rows, lengths: Tensor | Non
     if type(inner) is not LSTMCell or inner.peephole is not None or inner.weight_hr is not None:
         return None
     n, on_h, on_c = cell.hidden_size, cell.norm_h, cell.norm_c
-    assert on_c is not None
+    if on_c is None:  # somebody took it away, as the global form of DecayNet's paper does
+        return None
     assert on_h.bias is not None
     sums = inner.prepare(x, cell._linear) + on_h.bias
     form = Form("lstm_norm", n, (n, n), (n,))
