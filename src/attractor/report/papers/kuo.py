@@ -168,7 +168,7 @@ def two_tasks(steps: int = 525, data: str = "digits") -> dict[str, dict[str, lis
     second: Any = KMNIST(order="flat", source="test") if data == "mnist" else Digits(order="flat")
     size = first.input_size
     for name, kind in kinds.items():
-        model = kind([size, 100, 100, 10], generator=Generator().manual_seed(0))
+        model = kind([size, 100, 100, 10], init="xavier", generator=Generator().manual_seed(0))
         middle = dict(model.named_parameters())[_second_weight(model)]
         losses, norms = [], []
         for task in (first, second):
