@@ -143,3 +143,9 @@ def test_bad_options() -> None:
         LanguageModel("gru", 11, 4, [])
     with pytest.raises(InputError, match="expected hidden_dropout to be from 0 to 1"):
         LanguageModel("gru", 11, 4, [4], hidden_dropout=1.5)
+
+
+def test_hidden_dropout_is_between_layers_alone() -> None:
+    x, plain = tokens(), LanguageModel("gru", 11, 4, [5], generator=seeded())
+    one = LanguageModel("gru", 11, 4, [5], hidden_dropout=1.0, generator=seeded())
+    torch.testing.assert_close(one(x)[0], plain(x)[0])
