@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from torch import Generator, Tensor
 
 from attractor.cells import DNTMCell, Recurrent, initial_baseline, reinforce_loss, unroll
+from attractor.cells.base import Shared
 from attractor.errors import InputError
 from cells.against import agree, array
 from cells.memory_weights import check_gradients, controller_weights, head_weights, scatter
@@ -26,6 +26,9 @@ OPTIONS: list[dict[str, Any]] = [
     {"controller": "rnn"},
     {"write_address": "before"},
     {"write_address": "before", "controller": "rnn", "discrete": True},
+    {"hops": 3},
+    {"hops": 2, "discrete": True, "nop": False, "write_address": "before"},
+    {"hops": 2, "discrete": True, "controller": "lstm"},
 ]
 
 
@@ -47,7 +50,7 @@ def test_equals_the_reference(options: dict[str, Any], training: bool) -> None:
     g = Generator().manual_seed(1)
     x = torch.randn(15, 2, 3, generator=g, dtype=torch.float64)
     prepared = cell.prepare(x)
-    chosen = torch.randint(6, (15, 2, 2), generator=g)
+    chosen = torch.randint(6, (15, 2, 2 * cell.hops), generator=g)
     sampled = training and cell.discrete
     assert isinstance(prepared.noise, Tensor) == sampled
     if sampled:  # noise that is large at the cell to be chosen
@@ -61,8 +64,8 @@ def test_equals_the_reference(options: dict[str, Any], training: bool) -> None:
             weights,
             array(x[:, row]),
             state=dntm.initial_state(7, cells=6, content_size=4),
-            read_index=array(chosen[:, row, 0]) if sampled else None,
-            write_index=array(chosen[:, row, 1]) if sampled else None,
+            read_index=array(chosen[:, row, : cell.hops]) if sampled else None,
+            write_index=array(chosen[:, row, cell.hops :]) if sampled else None,
             **settled,
         )
         agree(output[:, row], theirs.outputs)
@@ -71,11 +74,7 @@ def test_equals_the_reference(options: dict[str, Any], training: bool) -> None:
             agree(getattr(states, ours)[:, row], theirs.steps[name])
             agree(getattr(last, ours)[row], theirs.state[name])
         if cell.discrete:
-            logs = [
-                np.log((theirs.steps[f"p_{head}"] * theirs.steps[f"w_{head}"]).sum(-1))
-                for head in "rw"
-            ]
-            agree(states.log_prob[:, row], logs[0] + logs[1])
+            agree(states.log_prob[:, row], theirs.steps["log_r"] + theirs.steps["log_w"])
         else:
             assert not states.log_prob.any()
 
@@ -159,3 +158,50 @@ def test_options_are_checked() -> None:
         DNTMCell(3, 4, controller="mlp")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="write_address 'before' or 'after', but got 'now'"):
         DNTMCell(3, 4, write_address="now")  # type: ignore[arg-type]
+
+
+def test_a_schedule_goes_from_soft_to_discrete_batch_by_batch() -> None:
+    """Gulcehre et al. (2016): p = 1 / sqrt(1 + n), with a new n after every 50 batches."""
+    torch.manual_seed(0)
+    cell = DNTMCell(2, 4, cells=4, discrete=True, anneal=50)
+    x = torch.zeros(1, 1, 2)
+    drawn = torch.tensor([cell.prepare(x).soft.value.item() for _ in range(2000)])
+    assert drawn[:50].all()  # the first are all soft
+    for n in (1, 8, 39):
+        part = drawn[50 * n : 50 * (n + 1)]
+        assert 0.3 / (1 + n) ** 0.5 <= part.mean() <= 2 / (1 + n) ** 0.5
+    expected = sum((1 + n) ** -0.5 for n in range(40)) / 40
+    assert drawn.mean().item() == pytest.approx(expected, abs=0.03)
+    assert cell.batches == 2000
+    assert "batches" in cell.state_dict()
+    again = DNTMCell(2, 4, cells=4, discrete=True, anneal=50)
+    again.load_state_dict(cell.state_dict())
+    assert again.batches == 2000
+    assert cell.eval().prepare(x).soft.value is None
+    assert cell.batches == 2000  # of training only
+
+
+@pytest.mark.parametrize("soft", [0.0, 1.0])
+def test_a_batch_of_a_schedule_is_all_soft_or_all_discrete(soft: float) -> None:
+    options: dict[str, Any] = {"cells": 5, "hops": 2, "dtype": torch.float64}
+    annealed = scatter(DNTMCell(3, 6, discrete=True, anneal=1, **options))
+    plain = scatter(DNTMCell(3, 6, discrete=not soft, **options))
+    x = torch.randn(7, 2, 3, dtype=torch.float64)
+    prepared = annealed.prepare(x)
+    given = prepared._replace(soft=Shared(torch.tensor(soft, dtype=torch.float64)))
+    known = prepared._replace(soft=Shared(None), noise=() if soft else prepared.noise)
+    found = unroll(annealed, given, annealed.initial_state(2), return_states=True)
+    expected = unroll(plain, known, plain.initial_state(2), return_states=True)
+    torch.testing.assert_close(found, expected)
+
+
+def test_wrong_hops_and_schedules() -> None:
+    with pytest.raises(InputError, match="hops to be a whole number of at least 1, but got 0"):
+        DNTMCell(3, 4, hops=0)
+    with pytest.raises(InputError, match="discrete=True to go over to, but got anneal=5 without"):
+        DNTMCell(3, 4, anneal=5)
+    with pytest.raises(InputError, match="anneal to be a whole number of at least 1, but got 0"):
+        DNTMCell(3, 4, anneal=0, discrete=True)
+    layer = Recurrent("dntm", 3, 4, cells=4, discrete=True, anneal=5, checkpoint_every=2)
+    with pytest.raises(InputError, match="prepares it as a whole"):
+        layer(torch.randn(5, 2, 3))

@@ -191,7 +191,7 @@ def test_batch_norm_is_not_compiled_in_training() -> None:
         torch.compile(layer, fullgraph=True, backend="eager")(torch.randn(5, 2, 3))
 
 
-@pytest.mark.parametrize("key", ["eurnn", "nru", "stat_ru", "tardis"])
+@pytest.mark.parametrize("key", ["eurnn", "nru", "stat_ru"])
 def test_cells_without_sums_are_refused(key: str) -> None:
     with pytest.raises(InputError, match=r"gates read sums .* but got \w+Cell. Try the cell with"):
         Recurrent(layer_norm(key), 4, 4)

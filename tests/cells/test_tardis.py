@@ -26,6 +26,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"reset_gates": False},
     {"estimator": "reinforce"},
     {"estimator": "reinforce", "reset_gates": False},
+    {"growing": True},
+    {"growing": True, "estimator": "reinforce"},
 ]
 
 
@@ -95,6 +97,7 @@ def test_equals_the_reference(options: dict[str, Any], training: bool) -> None:
             array(x[:, row]),
             state=tardis.initial_state(7, cells=5, content_size=4),
             reset_gates=cell.reset_gates,
+            growing=cell.growing,
             **given,
         )
         names = {"h": "h", "c": "c", "content": "C", "r": "r", "read": "w", "log_prob": "log_prob"}
@@ -369,3 +372,26 @@ def test_it_can_answer_from_what_it_read_alone() -> None:
         read_alone(torch.nn.Linear(1, 1)),
     ):
         pass
+
+
+def test_a_growing_memory_with_room_for_all_is_never_written_over() -> None:
+    """And how much room there is makes no difference."""
+    small = scatter(TARDISCell(3, 7, growing=True, dtype=torch.float64, **(SIZES | {"cells": 9})))
+    large = TARDISCell(3, 7, growing=True, dtype=torch.float64, **(SIZES | {"cells": 20}))
+    state = large.state_dict()
+    for name, value in small.state_dict().items():
+        if name in ("address", "attention_uh"):
+            state[name].zero_()
+            state[name][tuple(slice(size) for size in value.shape)] = value
+        else:
+            state[name] = value
+    large.load_state_dict(state)
+    x = torch.randn(9, 2, 3, dtype=torch.float64)
+    a, b = run(small.eval(), x), run(large.eval(), x)
+    torch.testing.assert_close(a.h, b.h)
+    torch.testing.assert_close(a.content, b.content[:, :, :9])
+    assert not a.r[0].any()
+    assert not a.read[0].any()
+    for t in range(1, 9):
+        torch.testing.assert_close(a.content[t, :, :t], a.content[t - 1, :, :t])
+        assert (a.read[t].argmax(-1) < t).all()

@@ -27,6 +27,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 FORMS: list[tuple[str, dict[str, Any]]] = [
     ("clockwork", {"periods": (1, 3), "reads": "itself"}),
     ("dntm", {"discrete": True}),
+    ("dntm", {"hops": 2}),
     ("dntm", {"controller": "lstm", "nop": False}),
     ("dntm", {"controller": "ff", "lru": False}),
     ("dntm", {"controller": "rnn", "write_address": "before", "bias": False}),
@@ -51,6 +52,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("stat_ru", {"statistics": 5, "recurrent_size": 3}),
     ("tardis", {"estimator": "reinforce"}),
     ("tardis", {"reset_gates": False}),
+    ("tardis", {"growing": True}),
     ("tardis", {"bias": False}),
     ("tlstm", {"output_gate": "tanh"}),
 ]

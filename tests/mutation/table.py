@@ -35,6 +35,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "cells/connected.py": ("cells/test_irc.py", "cells/test_ihc.py"),
     "cells/gated.py": ("cells/test_gated.py", "cells/test_lstm.py", "cells/test_irc.py"),
     "cells/init.py": ("cells/test_init.py",),
+    "cells/memory/controllers.py": ("cells/test_ntm.py", "cells/test_normalised_memory.py"),
     "cells/memory/addressing.py": ("cells/memory",),
     "cells/memory/access.py": ("cells/memory",),
     "cells/memory/discrete.py": ("cells/memory", "cells/test_tardis.py"),

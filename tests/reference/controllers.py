@@ -1,9 +1,13 @@
 """Controllers of the memory-augmented cells, conditioned on a read vector: (2.49)-(2.50)."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from reference.maths import sigmoid
 from reference.result import Array, Shapes, Weights
+
+ControllerStep = Callable[[str, Weights, Array, Array, Array, Array], tuple[Array, Array]]
 
 GATES = {"lstm": "ifoc", "gru": "zrh", "rnn": "h", "ff": "h"}
 

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from reference.controllers import controller_shapes, controller_step, head_output, head_shapes
+from reference.controllers import (
+    ControllerStep,
+    controller_shapes,
+    controller_step,
+    head_output,
+    head_shapes,
+)
 from reference.maths import cosine, one_hot, relu, sigmoid, softmax, softplus
 from reference.result import Array, Run, Shapes, State, Weights, stack
 
@@ -49,8 +55,10 @@ def run(
     read_index: Array | None = None,
     write_index: Array | None = None,
     nop: bool = True,
+    hops: int = 1,
     decay: float = 0.1,
     floor: float = 1e-4,
+    step: ControllerStep = controller_step,
 ) -> Run:
     r"""Take one sequence through the cell.
 
@@ -88,7 +96,10 @@ def run(
           its share of a read counts as zero (r_t is zero when it alone is read) and its content is
           never written, so it stays at zero.
         - C_0 = 0, as printed.
-        - One addressing step per time step; the multi-step variant is only mentioned.
+        - The multi-step variant is only mentioned, with Sukhbaatar et al. (2015), whose query of
+          the next hop is the last one plus what was read: k^{j+1} = k^j + sum_i w^j[i] M[i], where
+          the NOP cell counts as zero. gamma, beta and v_{t-1} are the same in all hops; the last
+          one's weights are used, and its logits averaged. Given indices are ``(T, hops)``.
         - The output is h_t. Index draws follow the row order of A.
 
     Args:
@@ -124,17 +135,21 @@ def run(
         k = head_output(weights, "k", head, x[t], hidden)
         beta = 1 + softplus(head_output(weights, "beta", head, x[t], hidden))[0]
         gamma = sigmoid(head_output(weights, "gamma", head, x[t], hidden))[0]
-        z = np.array([beta * cosine(k, M[i], floor) for i in range(cells)])
-        p = softmax(z - gamma * v[head])
+        given, log_p = index[head], 0.0
+        for hop in range(hops):
+            z = np.array([beta * cosine(k, M[i], floor) for i in range(cells)])
+            p = softmax(z - gamma * v[head])
+            if not discrete:
+                w = p
+            elif given is None:
+                w = one_hot(int(np.argmax(p)), cells)
+            else:
+                w = one_hot(int(np.reshape(given[t], -1)[hop]), cells)
+            log_p += float(np.log(p @ w)) if discrete else 0.0
+            k = k + sum(w[i] * M[i] for i in range(working))
         v[head] = decay * v[head] + (1 - decay) * z
-        given = index[head]
-        if not discrete:
-            w = p
-        elif given is None:
-            w = one_hot(int(np.argmax(p)), cells)
-        else:
-            w = one_hot(int(given[t]), cells)
-        return {f"z_{head}": z, f"v_{head}": v[head], f"p_{head}": p, f"w_{head}": w}
+        named = {f"z_{head}": z, f"v_{head}": v[head], f"p_{head}": p, f"w_{head}": w}
+        return named | {f"log_{head}": np.array(log_p)}
 
     records = []
     for t, x_t in enumerate(x):
@@ -144,7 +159,7 @@ def run(
         for i in range(working):
             r = r + read["w_r"][i] * M[i]
         old = h
-        h, c = controller_step(controller, weights, x_t, h, c, r)
+        h, c = step(controller, weights, x_t, h, c, r)
 
         write = address("w", t, {"before": old, "after": h}[write_address], M)
         alpha = sigmoid(head_output(weights, "alpha", "w", x_t, h))[0]

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from reference.controllers import controller_shapes, controller_step, head_output, head_shapes
+from reference.controllers import (
+    ControllerStep,
+    controller_shapes,
+    controller_step,
+    head_output,
+    head_shapes,
+)
 from reference.maths import cosine, one_hot, sigmoid, softmax, softplus
 from reference.result import Array, Run, Shapes, State, Weights, stack
 
@@ -72,6 +78,7 @@ def run(
     controller: str = "lstm",
     write_address: str = "after",
     floor: float = 1e-8,
+    step: ControllerStep = controller_step,
 ) -> Run:
     r"""Take one sequence through the cell.
 
@@ -134,7 +141,7 @@ def run(
         w_r = np.stack([stages["w"] for stages in read])
         r = np.stack([M.T @ w for w in w_r])
         old = h
-        h, c = controller_step(controller, weights, x_t, h, c, np.concatenate(list(r)))
+        h, c = step(controller, weights, x_t, h, c, np.concatenate(list(r)))
 
         seen = {"before": old, "after": h}[write_address]
         w_w = np.stack(

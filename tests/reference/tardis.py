@@ -63,6 +63,17 @@ def normalised_usage(counts: Array, eps: float) -> Array:
     return np.asarray((counts - mean) / np.sqrt(variance + eps))
 
 
+Norms = dict[str, tuple[Array, Array]]
+"""Gain and shift of each vector that is normalised: ``x``, ``h``, ``r`` and ``c``."""
+
+
+def layer_norm(z: Array, gain: Array, shift: Array, eps: float = 1e-5) -> Array:
+    """Ba et al. (2016): centred and scaled over the units of one vector."""
+    mean = sum(z) / len(z)
+    variance = sum((z - mean) ** 2) / len(z)
+    return np.asarray(gain * (z - mean) / np.sqrt(variance + eps) + shift)
+
+
 def run(
     weights: Weights,
     x: Array,
@@ -72,6 +83,9 @@ def run(
     read_index: Array | None = None,
     gate_noise: Array | None = None,
     reset_gates: bool = True,
+    growing: bool = False,
+    norms: Norms | None = None,
+    masks: Array | None = None,
     penalty: float = 100.0,
     gate_temperature: float = 0.3,
     eps: float = 1e-5,
@@ -117,6 +131,11 @@ def run(
         - alpha gates h and beta gates r, as (3.8); the caption of figure 3.1 has it reversed.
         - "We will omit biases": every map has one except the vector a. The bias in (3.8) is not
           gated.
+        - With ``growing`` only the t - 1 cells that have been written exist at step t: the softmax,
+          the usage and its normalisation are over them, r_1 = 0 and the first step reads nothing.
+        - Layer normalisation (``norms``): the sums of x, of h and of r over all gates, alpha and
+          beta included, are three vectors, each normalised on its own before they are added, and
+          the bias after; h_t = o tanh(LN(c_t)). Recurrent dropout multiplies c~ by ``masks[t]``.
         - h_0 = c_0 = C_0 = 0. The output is h_t; predictions also see r_t, through ``fuse``.
 
     Args:
@@ -147,24 +166,31 @@ def run(
     h, c, C = state["h"], state["c"], state["C"]
     usage, last_read, start = state["usage"], int(state["last_read"]), int(state["t"])
 
-    def gate(g: str, r: Array, x_t: Array) -> Array:
-        return sigmoid(
-            weights[f"W_{g}_h"] @ h
-            + weights[f"W_{g}_x"] @ x_t
-            + weights[f"W_{g}_r"] @ r
-            + weights[f"b_{g}"]
-        )
+    names = ["i", "f", "c", "o"]
 
-    def reset_gate(g: str, r: Array, x_t: Array, noise: float) -> float:
-        logit = weights[f"w_{g}_h"] @ h + weights[f"w_{g}_x"] @ x_t + weights[f"w_{g}_r"] @ r
-        return float(sigmoid((logit + weights[f"b_{g}"] + noise) / gate_temperature))
+    def sums(r: Array, x_t: Array) -> dict[str, dict[str, Array]]:
+        """What x, h and r each add to every gate, normalised where that is asked for."""
+        parts: dict[str, dict[str, Array]] = {}
+        for side, value in (("x", x_t), ("h", h), ("r", r)):
+            rows = [weights[f"W_{g}_{side}"] @ value for g in names]
+            if reset_gates:
+                rows += [np.array([weights[f"w_{g}_{side}"] @ value]) for g in ("alpha", "beta")]
+            whole = np.concatenate(rows)
+            if norms is not None:
+                whole = layer_norm(whole, *norms[side])
+            ends = np.cumsum([len(row) for row in rows])[:-1]
+            keys = [*names, "alpha", "beta"][: len(rows)]
+            parts[side] = dict(zip(keys, np.split(whole, ends), strict=True))
+        return parts
 
     records = []
     for n, x_t in enumerate(x):
         M = np.concatenate([A, C], axis=1)
-        u = normalised_usage(usage, eps)
-        pi = np.zeros(k)
-        for cell in range(k):
+        there = min(start + n, k) if growing else k
+        u = np.zeros(k)
+        u[:there] = normalised_usage(usage[:there], eps) if there else 0.0
+        pi = np.full(k, -np.inf)
+        for cell in range(there):
             pi[cell] = weights["a"] @ np.tanh(
                 weights["W_gamma_h"] @ h
                 + weights["W_gamma_x"] @ x_t
@@ -176,25 +202,29 @@ def run(
             pi[last_read] -= penalty
         tau = float(softplus(weights["w_tau"] @ h + weights["b_tau"])) + 1
         logits = pi if xi is None else (pi + xi[n]) * tau
-        w_bar = softmax(logits)
-        read = int(np.argmax(w_bar)) if read_index is None else int(read_index[n])
-        w = one_hot(read, k)
+        if there:
+            w_bar = softmax(logits)
+            read = int(np.argmax(w_bar)) if read_index is None else int(read_index[n])
+            w, log_prob = one_hot(read, k), log_softmax(pi)[read]
+        else:
+            w_bar, read, w, log_prob = np.zeros(k), -1, np.zeros(k), 0.0
         r = M.T @ w
 
-        f, i, o = gate("f", r, x_t), gate("i", r, x_t), gate("o", r, x_t)
+        part = sums(r, x_t)
+        total = {
+            g: part["x"][g] + part["h"][g] + part["r"][g] + weights[f"b_{g}"] for g in part["x"]
+        }
+        f, i, o = sigmoid(total["f"]), sigmoid(total["i"]), sigmoid(total["o"])
         alpha = beta = 1.0
         if reset_gates:
             noise = np.zeros(2) if gate_noise is None else gate_noise[n]
-            alpha = reset_gate("alpha", r, x_t, float(noise[0]))
-            beta = reset_gate("beta", r, x_t, float(noise[1]))
+            alpha = float(sigmoid((total["alpha"][0] + noise[0]) / gate_temperature))
+            beta = float(sigmoid((total["beta"][0] + noise[1]) / gate_temperature))
         c_tilde = np.tanh(
-            alpha * (weights["W_c_h"] @ h)
-            + weights["W_c_x"] @ x_t
-            + beta * (weights["W_c_r"] @ r)
-            + weights["b_c"]
+            alpha * part["h"]["c"] + part["x"]["c"] + beta * part["r"]["c"] + weights["b_c"]
         )
-        c = f * c + i * c_tilde
-        h = o * np.tanh(c)
+        c = f * c + i * c_tilde * (1.0 if masks is None else masks[n])
+        h = o * np.tanh(c if norms is None else layer_norm(c, *norms["c"]))
 
         t = start + n + 1
         write = t - 1 if t <= k else read
@@ -204,7 +234,7 @@ def run(
         last_read = read
         records.append(
             {"h": h, "c": c, "C": C, "r": r, "u": u, "pi": pi, "tau": tau, "w_bar": w_bar}
-            | {"w": w, "read": read, "write": write, "log_prob": log_softmax(pi)[read]}
+            | {"w": w, "read": read, "write": write, "log_prob": log_prob}
             | {"alpha": alpha, "beta": beta, "f": f, "i": i, "o": o}
         )
     steps = stack(records)

@@ -35,7 +35,8 @@ class Taps(NamedTuple):
 
     ``x`` and ``h`` are on what the input and the state contribute to the gates; ``inner`` is on a
     product that is known only within the step, such as a GRU's :math:`W (r_t \\odot h_{t-1})`;
-    ``candidate`` is on what is about to be written, ``memory`` on what is about to be read.
+    ``candidate`` is on what is about to be written, ``memory`` on what is about to be read;
+    ``read`` is on what a read from an external memory contributes to the gates.
     """
 
     x: Map = identity
@@ -43,6 +44,7 @@ class Taps(NamedTuple):
     inner: Map = identity
     candidate: Map = identity
     memory: Map = identity
+    read: Map = identity
 
 
 PLAIN = Taps()
@@ -88,6 +90,7 @@ class Sites(NamedTuple):
     h: tuple[int, ...]
     inner: tuple[int, ...] = ()
     memory: int = 0
+    read: tuple[int, ...] = ()
 
 
 class GatedCell(Cell[P, S]):

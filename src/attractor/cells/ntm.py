@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells.base import Cell, Placement, positive, zeros_like_parameters
+from attractor.cells.base import Placement, positive, zeros_like_parameters
+from attractor.cells.gated import PLAIN, Biases, GatedCell, Linear, Sites, Taps
 from attractor.cells.init import uniform_
 from attractor.cells.memory import cosine, erase_and_add, read, sharpen, shift, unit, wide
 from attractor.cells.memory.controllers import (
@@ -36,7 +37,7 @@ class NTMInput(NamedTuple):
     write: Tensor
 
 
-class NTMCell(Cell[NTMInput, NTMState]):
+class NTMCell(GatedCell[NTMInput, NTMState]):
     r"""Neural Turing machine: a controller with heads that read and write a memory softly.
 
     Each head finds its weights by content, mixes them with its last weights, moves them round
@@ -107,6 +108,7 @@ class NTMCell(Cell[NTMInput, NTMState]):
     """
 
     reference = "graves2014neural"
+    recurrent_weights = ("controller.weight_hh",)
     fixed_state = ("read", "write")
 
     def __init__(
@@ -168,21 +170,29 @@ class NTMCell(Cell[NTMInput, NTMState]):
         )
         return NTMState(h, torch.zeros_like(h), memory, read, write)
 
-    def prepare(self, x: Tensor) -> NTMInput:
+    def sites(self) -> Sites:
+        return self.controller.sites()
+
+    def biases(self) -> Biases:
+        return self.controller.biases()
+
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> NTMInput:
         return NTMInput(
-            self.controller.prepare(x),
+            self.controller.prepare(x, linear),
             F.linear(x, self.read_ih, self.read_bias),
             F.linear(x, self.write_ih, self.write_bias),
         )
 
-    def step(self, prepared: NTMInput, state: NTMState) -> tuple[Tensor, NTMState]:
+    def step(
+        self, prepared: NTMInput, state: NTMState, tap: Taps = PLAIN
+    ) -> tuple[Tensor, NTMState]:
         h, c, memory, w_r, w_w = state
         heads = prepared.read + F.linear(h, self.read_hh)
         directions = unit(memory, floor=1e-8)
         w_r = self._address(torch.unflatten(heads, -1, (self.read_heads, -1)), directions, w_r)
         r = read(memory, w_r).flatten(-2)
         before = h
-        h, c = self.controller.step(prepared.controller, r, h, c)
+        h, c = self.controller.step(prepared.controller, r, h, c, tap)
         address, e, a = self._written(prepared.write, h)
         if self.write_address == "before":
             address, _, _ = self._written(prepared.write, before)

@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells.base import Cell, Placement, positive, zeros_like_parameters
+from attractor.cells.base import Placement, positive, zeros_like_parameters
+from attractor.cells.gated import PLAIN, GatedCell, Linear, Sites, Taps
 from attractor.cells.init import uniform_
 from attractor.cells.memory import (
     choose,
@@ -54,7 +55,7 @@ class TARDISInput(NamedTuple):
     logistic: Tensor | tuple[()]
 
 
-class TARDISCell(Cell[TARDISInput, TARDISState]):
+class TARDISCell(GatedCell[TARDISInput, TARDISState]):
     r"""TARDIS: an LSTM that keeps projections of its old states and reads one at every step.
 
     With :math:`M_{t-1} = [A; C_{t-1}]`, fixed addresses beside what the cells hold, and the usage
@@ -87,6 +88,9 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
             \text{, else the largest of } w^r_t \\
         y_t &= \tanh(W^g_h h_t + W^g_r r_t + b^g)
 
+    With ``growing`` the memory begins with no cell and every step adds one, up to k: only cells
+    that have been written can be read, :math:`r_1 = 0`, and the usage is normalised over them.
+
     The output :math:`y_t = g(h_t, r_t)` is the layer below the softmax in the thesis, because
     predictions need both. :math:`\xi_t` is Gumbel and :math:`\ell_t` logistic noise, drawn in
     training; in evaluation both are zero.
@@ -107,6 +111,9 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
         content_size: features of a place's content; the thesis takes fewer than `hidden_size`.
         attention_size: hidden units of the network that chooses where to read.
         estimator: ``"gumbel"`` (straight through) or ``"reinforce"``.
+        growing: have only as many cells as steps were taken, up to `cells`, so that none is read
+            before it is written; choose as many `cells` as the longest sequence has steps, and none
+            is ever written over.
         reset_gates: have :math:`\alpha_t` and :math:`\beta_t`; without them both are 1.
         bias: learn the biases.
         generator: draws the initial weights and the addresses; ``None`` means torch's default
@@ -128,7 +135,8 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
     :math:`\tau`, it can only be :math:`h_{t-1}`. Left open there and chosen here: half of the
     features of each address are drawn from N(0, 1), the others are zero; empty cells may be read;
     no gradient passes through the usage or through the subtracted 100; the size of the
-    attention; the tanh of :math:`y_t`; the forget bias starts at 1.
+    attention; the tanh of :math:`y_t`; the forget bias starts at 1. Of a memory that grows the
+    thesis says only that it is possible; here its room is set aside at once.
 
     References:
         Gulcehre et al. (2017), Memory augmented neural networks with wormhole connections,
@@ -149,6 +157,7 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
         content_size: int = 32,
         attention_size: int = 64,
         estimator: Literal["gumbel", "reinforce"] = "gumbel",
+        growing: bool = False,
         reset_gates: bool = True,
         bias: bool = True,
         generator: Generator | None = None,
@@ -163,6 +172,7 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
         if estimator not in ESTIMATORS:
             raise unknown("estimator of TARDISCell", estimator, ESTIMATORS)
         self.estimator = estimator
+        self.growing = growing
         self.reset_gates = reset_gates
         to: Placement = {"device": device, "dtype": dtype}
         d, q = attention_size, address_size + content_size
@@ -212,24 +222,34 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
         # half precision cannot count the reads of a long sequence, nor many cells
         return state._replace(usage=wide(state.usage), filled=wide(state.filled))
 
-    def prepare(self, x: Tensor) -> TARDISInput:
+    def sites(self) -> Sites:
+        rows = (self.weight_ih.shape[0],)
+        return Sites(rows, rows, memory=self.hidden_size, read=rows)
+
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> TARDISInput:
         steps = x.shape[:2]
         return TARDISInput(
             F.linear(x, self.attention_ih, self.attention_bias),
-            F.linear(x, self.weight_ih, self.bias),
+            linear(x, self.weight_ih, self.bias),
             gumbel(*steps, self.cells, like=x) if self.training else (),
             logistic(*steps, 2, like=x) if self.training and self.reset_gates else (),
         )
 
-    def step(self, prepared: TARDISInput, state: TARDISState) -> tuple[Tensor, TARDISState]:
-        pi = self._logits(prepared.attention, state)
+    def step(
+        self, prepared: TARDISInput, state: TARDISState, tap: Taps = PLAIN
+    ) -> tuple[Tensor, TARDISState]:
+        filled = state.filled.unsqueeze(-1)
+        there = torch.arange(self.cells, device=filled.device) < filled if self.growing else None
+        pi = self._logits(prepared.attention, state, there)
         w, hard, log_prob = self._choose(pi, prepared.gumbel, state.h)
+        if there is not None:  # nothing is read of a memory that has no cell yet
+            w, hard = w * there, hard * there
+            log_prob = torch.where(there[..., 0], log_prob, 0.0)
         r = torch.cat([w @ self.address, read(state.content, w.unsqueeze(1)).squeeze(1)], -1)
-        h, c = self._controller(prepared, r, state)
+        h, c = self._controller(prepared, r, state, tap)
         y = torch.tanh(F.linear(h, self.output_hh, self.output_bias) + F.linear(r, self.output_rh))
         y = y.to(state.h.dtype)
 
-        filled = state.filled.unsqueeze(-1)
         empty = (torch.arange(self.cells, device=filled.device) == filled).to(w.dtype)
         written = torch.where(filled < self.cells, empty, w)
         micro = F.linear(h, self.content_hh, self.content_bias)
@@ -237,9 +257,9 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
         filled = (state.filled + 1).clamp_max(self.cells)
         return y, TARDISState(h, c, content, state.usage + hard, hard, r, filled, log_prob)
 
-    def _logits(self, prepared: Tensor, state: TARDISState) -> Tensor:
-        """How much the model wants to read each cell."""
-        u = standardise(state.usage, eps=1e-5).to(state.h.dtype)
+    def _logits(self, prepared: Tensor, state: TARDISState, there: Tensor | None = None) -> Tensor:
+        """How much the model wants to read each cell, of those that are there."""
+        u = standardise(state.usage, eps=1e-5, there=there).to(state.h.dtype)
         query = prepared + F.linear(state.h, self.attention_hh) + F.linear(u, self.attention_uh)
         address_mh, content_mh = torch.split(
             self.attention_mh, [self.address_size, self.content_size], dim=-1
@@ -247,7 +267,8 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
         cells = F.linear(self.address, address_mh) + F.linear(state.content, content_mh)
         # not a matmul, which autocast would round: near ties then change which cell is read
         pi = (torch.tanh(wide(query.unsqueeze(-2)) + cells) * self.attention_out).sum(-1)
-        return pi - 100 * state.read
+        pi = pi - 100 * state.read
+        return pi if there is None else torch.where(there, pi, -1e9)
 
     def _choose(
         self, pi: Tensor, noise: Tensor | tuple[()], h: Tensor
@@ -269,12 +290,12 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
         return w.to(h.dtype), hard.to(h.dtype), log_prob.to(h.dtype)
 
     def _controller(
-        self, prepared: TARDISInput, r: Tensor, state: TARDISState
+        self, prepared: TARDISInput, r: Tensor, state: TARDISState, tap: Taps = PLAIN
     ) -> tuple[Tensor, Tensor]:
         """The LSTM, whose candidate sees its old state and the read through the reset gates."""
         n = self.hidden_size
-        from_x, from_h = prepared.controller, F.linear(state.h, self.weight_hh)
-        from_r = F.linear(r, self.weight_rh)
+        from_x, from_h = tap.x(prepared.controller), tap.h(F.linear(state.h, self.weight_hh))
+        from_r = tap.read(F.linear(r, self.weight_rh))
         gates = from_x + from_h + from_r
         i, f, candidate, o = gates[..., : 4 * n].chunk(4, dim=-1)
         if self.reset_gates:
@@ -284,12 +305,13 @@ class TARDISCell(Cell[TARDISInput, TARDISState]):
             alpha, beta = torch.sigmoid(logits / 0.3).chunk(2, dim=-1)
             x, h, r = (part[..., 2 * n : 3 * n] for part in (from_x, from_h, from_r))
             candidate = alpha * h + x + beta * r
-        c = torch.sigmoid(f) * state.c + torch.sigmoid(i) * torch.tanh(candidate)
-        return torch.sigmoid(o) * torch.tanh(c), c
+        c = torch.sigmoid(f) * state.c + torch.sigmoid(i) * tap.candidate(torch.tanh(candidate))
+        return torch.sigmoid(o) * torch.tanh(tap.memory(c)), c
 
     def extra_repr(self) -> str:
         memory = f"address_size={self.address_size}, content_size={self.content_size}"
-        how = f"estimator={self.estimator!r}" + ("" if self.reset_gates else ", reset_gates=False")
+        how = f"estimator={self.estimator!r}" + (", growing=True" if self.growing else "")
+        how += "" if self.reset_gates else ", reset_gates=False"
         return f"{super().extra_repr()}, cells={self.cells}, {memory}, {how}"
 
 

@@ -34,6 +34,8 @@ KNOWN: dict[type[Cell[Any, Any]], set[str]] = {
 
 def understood(cell: Cell[Any, Any]) -> bool:
     """Whether all that a cell was asked to do is in `KNOWN`."""
+    if cell.training and torch.compiler.is_compiling():
+        return False  # noise that is drawn for a kernel cannot be handed over within a graph
     others = _others(type(cell))
     return all(getattr(cell, name, None) == default for name, default in others.items())
 

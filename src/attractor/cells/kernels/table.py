@@ -232,6 +232,7 @@ def layer_norm(cell: LayerNormCell, x: Tensor, rows: Rows, lengths: Tensor | Non
     n, on_h, on_c = cell.hidden_size, cell.norm_h, cell.norm_c
     if on_c is None:  # somebody took it away, as the global form of DecayNet's paper does
         return None
+    assert on_h is not None
     assert on_h.bias is not None
     sums = inner.prepare(x, cell._linear) + on_h.bias
     form = Form("lstm_norm", n, (n, n), (n,))

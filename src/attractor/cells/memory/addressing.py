@@ -100,17 +100,27 @@ def sharpen(weights: Tensor, sharpness: Tensor) -> Tensor:
     return torch.softmax(wide(sharpness) * wide(weights).clamp_min(1e-16).log(), -1)
 
 
-def standardise(counts: Tensor, eps: float) -> Tensor:
+def standardise(counts: Tensor, eps: float, there: Tensor | None = None) -> Tensor:
     r"""Counts of use, centred over the cells and divided by their standard deviation.
 
     .. math::
         u[i] = \frac{n[i] - \bar n}{\sqrt{\overline{(n - \bar n)^2} + \epsilon}}
 
     Shape:
-        counts ``(..., cells)``; the result likewise.
+        counts ``(..., cells)``; the result likewise. `there` says which cells there are, if not
+        all: the others do not count, and their result is zero.
 
     Example:
         >>> standardise(torch.tensor([0.0, 2.0, 2.0, 0.0]), eps=0.0)
         tensor([-1.,  1.,  1., -1.])
+        >>> there = torch.tensor([True, True, False])
+        >>> standardise(torch.tensor([0.0, 2.0, 9.0]), eps=0.0, there=there)
+        tensor([-1.,  1.,  0.])
     """
+    if there is not None:
+        among = there.to(counts.dtype)
+        number = among.sum(-1, keepdim=True).clamp_min(1)
+        centred = (counts - (counts * among).sum(-1, keepdim=True) / number) * among
+        variance = centred.square().sum(-1, keepdim=True) / number
+        return centred * torch.rsqrt(variance + eps)
     return F.layer_norm(counts, counts.shape[-1:], eps=eps)

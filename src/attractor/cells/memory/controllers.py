@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Placement
+from attractor.cells.gated import PLAIN, Biases, Linear, Sites, Taps
 from attractor.cells.init import uniform_
 from attractor.errors import InputError, unknown
 
@@ -53,13 +54,24 @@ class Controller(nn.Module, ABC):
         if self.bias is not None and self.forget is not None:
             self.bias.detach().chunk(self.gates)[self.forget].fill_(1.0)
 
-    def prepare(self, x: Tensor) -> Tensor:
+    def prepare(self, x: Tensor, linear: Linear = F.linear) -> Tensor:
         """The input's part of each pre-activation, for all time steps at once."""
-        return F.linear(x, self.weight_ih, self.bias)
+        return linear(x, self.weight_ih, self.bias)
 
     @abstractmethod
-    def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor, tap: Taps = PLAIN
+    ) -> tuple[Tensor, Tensor]:
         """The next h and c; only an LSTM changes c."""
+
+    def sites(self) -> Sites:
+        """What passes through the taps; by default all gates together."""
+        rows = (self.weight_ih.shape[0],)
+        return Sites(rows, rows if self.recurrent else (), read=rows)
+
+    def biases(self) -> Biases:
+        """The biases of the gates."""
+        return (self.weight_ih.shape[0] if self.bias is None else self.bias,)
 
 
 class LSTMController(Controller):
@@ -75,12 +87,17 @@ class LSTMController(Controller):
     gates = 4
     forget = 1
 
-    def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor, tap: Taps = PLAIN
+    ) -> tuple[Tensor, Tensor]:
         assert self.weight_hh is not None
-        gates = prepared + F.linear(r, self.weight_rh) + F.linear(h, self.weight_hh)
-        i, f, candidate, o = gates.chunk(4, dim=-1)
-        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(candidate)
-        return torch.sigmoid(o) * torch.tanh(c), c
+        read, again = tap.read(F.linear(r, self.weight_rh)), tap.h(F.linear(h, self.weight_hh))
+        i, f, a, o = (tap.x(prepared) + read + again).chunk(4, dim=-1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * tap.candidate(torch.tanh(a))
+        return torch.sigmoid(o) * torch.tanh(tap.memory(c)), c
+
+    def sites(self) -> Sites:
+        return super().sites()._replace(memory=self.weight_ih.shape[0] // self.gates)
 
 
 class GRUController(Controller):
@@ -95,14 +112,20 @@ class GRUController(Controller):
 
     gates = 3
 
-    def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor, tap: Taps = PLAIN
+    ) -> tuple[Tensor, Tensor]:
         assert self.weight_hh is not None
         n = 2 * h.shape[-1]
-        given = prepared + F.linear(r, self.weight_rh)
-        gates = torch.sigmoid(given[..., :n] + F.linear(h, self.weight_hh[:n]))
+        given = tap.x(prepared) + tap.read(F.linear(r, self.weight_rh))
+        gates = torch.sigmoid(given[..., :n] + tap.h(F.linear(h, self.weight_hh[:n])))
         q, z = gates.chunk(2, dim=-1)
-        candidate = torch.tanh(given[..., n:] + F.linear(q * h, self.weight_hh[n:]))
-        return (1 - z) * h + z * candidate, c
+        inner = tap.inner(F.linear(q * h, self.weight_hh[n:]))
+        return (1 - z) * h + z * tap.candidate(torch.tanh(given[..., n:] + inner)), c
+
+    def sites(self) -> Sites:
+        n = self.weight_ih.shape[0] // self.gates
+        return Sites((2 * n, n), (2 * n,), inner=(n,), read=(2 * n, n))
 
 
 class RNNController(Controller):
@@ -114,10 +137,12 @@ class RNNController(Controller):
 
     gates = 1
 
-    def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    def step(
+        self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor, tap: Taps = PLAIN
+    ) -> tuple[Tensor, Tensor]:
         assert self.weight_hh is not None
-        sums = prepared + F.linear(r, self.weight_rh) + F.linear(h, self.weight_hh)
-        return torch.tanh(sums).to(h.dtype), c
+        read, again = tap.read(F.linear(r, self.weight_rh)), tap.h(F.linear(h, self.weight_hh))
+        return tap.candidate(torch.tanh(tap.x(prepared) + read + again)).to(h.dtype), c
 
 
 class FeedForwardController(Controller):
@@ -130,8 +155,11 @@ class FeedForwardController(Controller):
     gates = 1
     recurrent = False
 
-    def step(self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.tanh(prepared + F.linear(r, self.weight_rh)).to(h.dtype), c
+    def step(
+        self, prepared: Tensor, r: Tensor, h: Tensor, c: Tensor, tap: Taps = PLAIN
+    ) -> tuple[Tensor, Tensor]:
+        sums = tap.x(prepared) + tap.read(F.linear(r, self.weight_rh))
+        return tap.candidate(torch.tanh(sums)).to(h.dtype), c
 
 
 CONTROLLERS: dict[str, type[Controller]] = {

@@ -33,7 +33,8 @@ class LayerNormCell(WrappedCell):
     there for cells with a cell state, which is normalised where it is read and kept as it is. A
     candidate that a gate resets (GRU, GORU) is normalised apart from the gates, and so is a
     product that is known only within the step, :math:`LN(W (r_t \odot h_{t-1}); \alpha_4,
-    \beta_4)`.
+    \beta_4)`, and what a controller with an external memory makes of what it has read,
+    :math:`LN(W_r r_t; \alpha_5, \beta_5)`.
 
     Args:
         cell: the cell within; `attractor.cells.layer_norm` makes both at once.
@@ -63,9 +64,10 @@ class LayerNormCell(WrappedCell):
         self.cell: GatedCell[Any, Any]
         to, sites = _placement(cell), cell.sites()
         self.norm_x = UnitNorm(*sites.x, **to) if sites.x else None
-        self.norm_h = UnitNorm(*sites.h, **to)
+        self.norm_h = UnitNorm(*sites.h, **to) if sites.h else None
         self.norm_c = UnitNorm(sites.memory, **to) if sites.memory else None
         self.norm_inner = UnitNorm(*sites.inner, **to) if sites.inner else None
+        self.norm_r = UnitNorm(*sites.read, **to) if sites.read else None
 
     def prepare(self, x: Tensor) -> Any:
         return self.cell.prepare(x, self._linear)
@@ -80,8 +82,9 @@ class LayerNormCell(WrappedCell):
     def step(self, prepared: Any, state: Any, tap: Taps = PLAIN) -> tuple[Tensor, Any]:
         norm_c, read = _or_identity(self.norm_c), tap.memory
         inside = tap._replace(
-            h=self.norm_h,
+            h=_or_identity(self.norm_h),
             inner=_or_identity(self.norm_inner),
+            read=_or_identity(self.norm_r),
             memory=lambda c: read(norm_c(c)),
         )
         return self.cell.step(prepared, state, inside)
@@ -152,6 +155,7 @@ class BatchNormCell(WrappedCell):
         self.norm_h = norm(sum(sites.h), shifts=0)
         self.norm_c = norm(sites.memory, shifts=sites.memory)
         self.norm_inner = norm(sum(sites.inner), shifts=sum(sites.inner))
+        self.norm_r = norm(sum(sites.read), shifts=0)
 
     def initial_state(self, batch_size: int) -> BatchNormState:
         weight = next(self.cell.parameters())
@@ -201,6 +205,7 @@ class BatchNormCell(WrappedCell):
             x=at_step(self.norm_x, self.cell.biases()),
             h=at_step(self.norm_h),
             inner=at_step(self.norm_inner),
+            read=at_step(self.norm_r),
             memory=lambda c: read(norm_c(c)),
         )
         output, inner = self.cell.step(prepared, state.cell, inside)
