@@ -43,7 +43,7 @@ COMPOSED = {
     "batch norm of gru": batch_norm("gru", 6),
     "layer norm of ihc_lstm": layer_norm(partial(IHCLSTMCell, gate_reads_input=False)),
     "layer norm of gru": layer_norm(partial(GRUCell, reset="after")),
-    "layer norm of ntm": layer_norm(partial(NTMCell, cells=5, cell_size=4, controller="ff")),
+    "layer norm of ntm": layer_norm(partial(NTMCell, cells=5, cell_size=4)),
     "zoneout of irc_sru": zoneout("irc_sru", 0.3, 0.1),
 }
 PROMISES = [
