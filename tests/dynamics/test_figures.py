@@ -9,7 +9,17 @@ from typer.testing import CliRunner
 
 from attractor.cli.main import app
 from attractor.dynamics import cell_map, cobweb, equilibria, fixed_points
-from attractor.dynamics.plots import draw_cobweb, draw_eigenvalues, save, subplots
+from attractor.dynamics.landscapes import Landscape
+from attractor.dynamics.plots import (
+    COLOURS,
+    draw_cobweb,
+    draw_contours,
+    draw_eigenvalues,
+    draw_portrait,
+    draw_violins,
+    save,
+    subplots,
+)
 from attractor.errors import InputError
 from attractor.report.papers import FIGURES, decaynet, draw
 
@@ -30,6 +40,42 @@ def test_a_cobweb_has_the_papers_symbols() -> None:
     assert lines["course"].get_linestyle() == ":"
     assert lines["end"].get_xdata()[0] == float(web.states[-1])
     assert len(figure.axes) == 1
+
+
+def test_a_portrait_goes_from_a_rhombus_to_a_circle() -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot(projection="3d")
+    course = torch.tensor([[0.5, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 8.0, 7.0]])
+    draw_portrait(course, ax)
+    line, start, end = ax.get_lines()
+    assert [list(one) for one in line.get_data_3d()] == course.T.tolist()
+    assert (start.get_marker(), end.get_marker()) == ("D", "o")
+    assert [float(one[0]) for one in end.get_data_3d()] == [6.0, 8.0, 7.0]
+
+
+def test_contours_have_the_way_that_training_took() -> None:
+    _, axes = subplots()
+    path = torch.tensor([[0.0, 2.0], [1.0, 3.0], [1.5, 2.5]])
+    x, y = torch.linspace(-1, 2, 4), torch.linspace(0, 4, 3)
+    draw_contours(Landscape(x, y, torch.arange(12.0).reshape(3, 4), path), axes[0, 0])
+    way, start, end = axes[0, 0].get_lines()
+    assert torch.equal(torch.tensor(way.get_xydata()), path.double())
+    assert (start.get_marker(), end.get_marker()) == ("D", "o")
+    assert axes[0, 0].get_xlim() == (-1.0, 2.0)
+
+
+def test_violins_have_one_body_and_box_for_each_group() -> None:
+    _, axes = subplots()
+    groups = {"LSTM": torch.linspace(0, 4, 9), "DecayNet": torch.linspace(1, 2, 30)}
+    draw_violins(groups, axes[0, 0], y="accuracy")
+    ax = axes[0, 0]
+    assert [label.get_text() for label in ax.get_xticklabels()] == list(groups)
+    assert len(ax.collections) == 2
+    medians = [
+        float(line.get_ydata()[0]) for line in ax.get_lines() if line.get_color() == COLOURS[1]
+    ]
+    assert medians == pytest.approx([2.0, 1.5])
 
 
 def test_eigenvalues_are_drawn_where_they_are() -> None:
