@@ -39,7 +39,6 @@ def reference(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Without kernels."""
     with monkeypatch.context() as patch:
         patch.setattr(recurrent, "step", lambda *_, **__: None)
-        patch.setattr(recurrent, "fused", lambda *_: None)
         patch.setattr(mtl2l, "step", lambda *_, **__: None)
         yield
 

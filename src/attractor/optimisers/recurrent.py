@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 from attractor.cells import CELLS, Cell, LSTMCell, LSTMState
 from attractor.cells.base import positive
 from attractor.cells.init import uniform_
-from attractor.cells.kernels.fused import fused, untouched
+from attractor.cells.kernels.fused import untouched
 from attractor.cells.layer.unroll import unroll_cell
 from attractor.optimisers.fused import Weights, step
 from attractor.optimisers.preprocess import preprocess
@@ -61,14 +61,15 @@ class CellStack(nn.Module):
         )
 
     def start(self, params: Tensor) -> Any:
-        """The state of every coordinate before the first step, in memory unit by unit."""
+        """The state of every coordinate before the first step, laid out for its kernel."""
         k, n = params.shape
         started = [cell.initial_state(k * n) for cell in self.cells]  # type: ignore[operator]
 
         def by_units(s: Tensor) -> Tensor:
             s = s.view(k, n, *s.shape[1:])
-            return s.mT.contiguous().mT if s.dim() == 3 else s
+            return s.mT.contiguous().mT if plain else s
 
+        plain = all(_is_plain_lstm(cell) for cell in self.cells)
         return map_tensors(by_units, tuple(started))
 
     def forward(self, x: Tensor, state: Any, steps: int = 1) -> tuple[Tensor, Any]:
@@ -79,7 +80,8 @@ class CellStack(nn.Module):
         for cell, before in zip(self.cells, state, strict=True):
             assert isinstance(cell, Cell)
             rows = map_tensors(lambda s: s.flatten(0, 1), before)
-            done = fused(cell, h, rows, None, False) or unroll_cell(cell, h, rows, None, False)
+            # not by the kernel of a sequence: for a step or two it gains nothing
+            done = unroll_cell(cell, h, rows, None, False)
             h = done.output
             after.append(map_tensors(lambda s: s.view(k, n, *s.shape[1:]), done.state))
         return h[-1].view(k, n, -1), tuple(after)
