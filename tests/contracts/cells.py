@@ -48,6 +48,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("ntm", {"controller": "ff"}),
     ("ntm", {"controller": "rnn", "write_address": "before", "bias": False}),
     ("rnn", {"nonlinearity": "relu", "layer_norm": True}),
+    ("rnn", {"margin": 0.2}),
     ("sru", {"rescale": True}),
     ("stat_ru", {"statistics": 5, "recurrent_size": 3}),
     ("tardis", {"estimator": "reinforce"}),
@@ -55,6 +56,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("tardis", {"growing": True}),
     ("tardis", {"bias": False}),
     ("tlstm", {"output_gate": "tanh"}),
+    ("urnn", {"bias": False}),
 ]
 """Other forms of cells, with what differs from those options."""
 

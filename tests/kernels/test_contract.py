@@ -69,6 +69,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("ntm", {"write_address": "before", "write_heads": 2, "read_heads": 3, "shift_width": 1}),
     ("rnn", {"bias": False}),
     ("rnn", {"nonlinearity": "relu"}),
+    ("rnn", {"margin": 0.3}),
     ("rnn", {"layer_norm": True}),
     ("rnn", {"layer_norm": True, "bias": False, "nonlinearity": "relu"}),
     ("sru", {"rescale": True, "highway_bias": -1.0}),

@@ -34,6 +34,7 @@ COPY: dict[str, Bar] = {
     "dntm": Bar(800, 0.35, {"cells": 16}),
     "eurnn": Bar(400, 0.05),
     "fastgrnn": Bar(1500, 0.38),
+    "full_urnn": Bar(400, 0.05),
     "goru": Bar(400, 0.05),
     "gru": Bar(1500, 0.36),
     "ihc_gru": Bar(1500, 0.2),
@@ -54,6 +55,7 @@ COPY: dict[str, Bar] = {
     "stat_ru": Bar(4000, 0.1, {"hidden_size": 64, "statistics": 64, "recurrent_size": 32}),
     "tardis": Bar(800, 0.3, {"cells": 16}),
     "tlstm": Bar(1500, 0.32),
+    "urnn": Bar(400, 0.05),
 }
 DIGITS: dict[str, Bar] = {
     "clockwork": Bar(300, 0.55),
@@ -62,6 +64,7 @@ DIGITS: dict[str, Bar] = {
     "dntm": Bar(300, 0.5, {"cells": 16}),
     "eurnn": Bar(300, 0.7),
     "fastgrnn": Bar(300, 0.5),
+    "full_urnn": Bar(300, 0.6),
     "goru": Bar(300, 0.6),
     "gru": Bar(300, 0.45),
     "ihc_gru": Bar(300, 0.2),
@@ -73,7 +76,7 @@ DIGITS: dict[str, Bar] = {
     "irc_tlstm": Bar(300, 0.4),
     "janet": Bar(300, 0.5),
     "lstm": Bar(300, 0.45),
-    "lstm1997": Bar(300, 0.3),
+    "lstm1997": Bar(300, 0.25),
     "nru": Bar(300, 0.3),
     "ntm": Bar(300, 0.5, {"cells": 16}),
     "rnn": Bar(300, 0.45),
@@ -81,6 +84,7 @@ DIGITS: dict[str, Bar] = {
     "stat_ru": Bar(300, 0.3),
     "tardis": Bar(300, 0.3, {"cells": 16}),
     "tlstm": Bar(300, 0.3),
+    "urnn": Bar(300, 0.7),
 }
 
 

@@ -1,5 +1,7 @@
 """Vanilla recurrent network: Chandar's thesis (2.8), and layer normalisation (2.75)-(2.77)."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from reference.maths import relu
@@ -66,3 +68,38 @@ def run(
         records.append({"h": h, "a": a})
     steps = stack(records)
     return Run(steps["h"], {"h": h}, steps)
+
+
+def recurrent_matrix(
+    U_0: Array, V_0: Array, below: Array, above: Array, p: Array, margin: float
+) -> Array:
+    r"""W = U S V^T (2.41) with s_i = 2 m (sigma(p_i) - 0.5) + 1 (2.42).
+
+    Left open by the thesis: how U and V stay orthogonal. Vorontsov et al. (2017) move each by a
+    Cayley transform, U = (I + A / 2)^{-1} (I - A / 2) U_0, with a skew-symmetric A.
+
+    Args:
+        U_0: orthogonal, where U begins; V_0 likewise.
+        below: the entries of U's A below its diagonal, as a square matrix whose others are ignored.
+        above: the same for V, of which the entries above the diagonal are V's A transposed.
+        p: the parameters of the singular values.
+        margin: m.
+    """
+    n = len(p)
+
+    def moved(entry: Callable[[int, int], float], base: Array) -> Array:
+        A = np.zeros((n, n))
+        for i in range(n):
+            for j in range(i):
+                A[i, j], A[j, i] = entry(i, j), -entry(i, j)
+        return np.asarray(np.linalg.inv(np.eye(n) + A / 2) @ (np.eye(n) - A / 2) @ base)
+
+    U = moved(lambda i, j: below[i, j], U_0)
+    V = moved(lambda i, j: above[j, i], V_0)
+    s = np.array([2 * margin * (1 / (1 + np.exp(-p_i)) - 0.5) + 1 for p_i in p])
+    return np.asarray(U @ np.diag(s) @ V.T)
+
+
+def orthogonality_penalty(W: Array, strength: float) -> float:
+    """lambda ||W^T W - I||^2 (2.40), with the norm of Frobenius."""
+    return strength * float(np.sum((W.T @ W - np.eye(len(W))) ** 2))

@@ -2,6 +2,7 @@
 
 from attractor.cells.base import Cell as Cell
 from attractor.cells.base import State as State
+from attractor.cells.base import penalty as penalty
 from attractor.cells.clockwork import ClockworkCell as ClockworkCell
 from attractor.cells.clockwork import ClockworkState as ClockworkState
 from attractor.cells.decaynet import DecayNetCell as DecayNetCell
@@ -13,6 +14,7 @@ from attractor.cells.dntm import DNTMState as DNTMState
 from attractor.cells.eurnn import EURNNCell as EURNNCell
 from attractor.cells.eurnn import EURNNState as EURNNState
 from attractor.cells.fastgrnn import FastGRNNCell as FastGRNNCell
+from attractor.cells.full_urnn import FullURNNCell as FullURNNCell
 from attractor.cells.gated import GatedCell as GatedCell
 from attractor.cells.gated import Sites as Sites
 from attractor.cells.gated import Taps as Taps
@@ -52,6 +54,8 @@ from attractor.cells.tardis import TARDISState as TARDISState
 from attractor.cells.tardis import read_alone as read_alone
 from attractor.cells.tlstm import TLSTMCell as TLSTMCell
 from attractor.cells.tlstm import TLSTMState as TLSTMState
+from attractor.cells.unitary import UnitaryState as UnitaryState
+from attractor.cells.urnn import URNNCell as URNNCell
 from attractor.cells.wrap.composition import Composed as Composed
 from attractor.cells.wrap.composition import batch_norm as batch_norm
 from attractor.cells.wrap.composition import compose as compose

@@ -118,6 +118,10 @@ class Cell(nn.Module, ABC, Generic[P, S]):
         """As `prepare`, for sequences that end after `lengths` ``(batch,)`` steps."""
         return self.prepare(x)
 
+    def penalty(self) -> Tensor | None:
+        """What training adds to the loss to keep the weights in form; ``None`` for nothing."""
+        return None
+
     @abstractmethod
     def step(self, prepared: P, state: S) -> tuple[Tensor, S]:
         """From one time slice of the prepared input and a state to the output and next state."""
@@ -140,6 +144,30 @@ class Cell(nn.Module, ABC, Generic[P, S]):
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}"
+
+
+def penalty(module: nn.Module) -> Tensor | None:
+    """The sum of the penalties of all cells in a module, or ``None`` if no cell has any.
+
+    `attractor.training` adds it to the loss of the task; in a loop of your own, do so too.
+
+    Example:
+        >>> from attractor.cells import RNNCell
+        >>> cell = RNNCell(3, 4, orthogonality=0.5)
+        >>> with torch.no_grad():
+        ...     _ = cell.weight_hh.copy_(2 * torch.eye(4))
+        >>> penalty(cell).item(), penalty(RNNCell(3, 4))
+        (18.0, None)
+    """
+    found = [part.penalty() for part in module.modules() if isinstance(part, Cell)]
+    given = [one for one in found if one is not None]
+    return torch.stack(given).sum() if given else None
+
+
+def penalised(loss: Tensor, module: nn.Module) -> Tensor:
+    """A loss with the `penalty` of a module added, if it has any."""
+    extra = penalty(module)
+    return loss if extra is None else loss + extra
 
 
 def positive(owner: type, name: str, value: int) -> int:

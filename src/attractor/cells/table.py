@@ -9,6 +9,7 @@ from attractor.cells.decaynet_gru import DecayNetGRUCell
 from attractor.cells.dntm import DNTMCell
 from attractor.cells.eurnn import EURNNCell
 from attractor.cells.fastgrnn import FastGRNNCell
+from attractor.cells.full_urnn import FullURNNCell
 from attractor.cells.goru import GORUCell
 from attractor.cells.gru import GRUCell
 from attractor.cells.ihc import IHCGRUCell, IHCLSTMCell
@@ -24,6 +25,7 @@ from attractor.cells.sru import SRUCell
 from attractor.cells.stat_ru import StatRUCell
 from attractor.cells.tardis import TARDISCell
 from attractor.cells.tlstm import TLSTMCell
+from attractor.cells.urnn import URNNCell
 
 CELLS: dict[str, type[Cell[Any, Any]]] = {
     "clockwork": ClockworkCell,
@@ -32,6 +34,7 @@ CELLS: dict[str, type[Cell[Any, Any]]] = {
     "dntm": DNTMCell,
     "eurnn": EURNNCell,
     "fastgrnn": FastGRNNCell,
+    "full_urnn": FullURNNCell,
     "goru": GORUCell,
     "gru": GRUCell,
     "ihc_gru": IHCGRUCell,
@@ -51,4 +54,5 @@ CELLS: dict[str, type[Cell[Any, Any]]] = {
     "stat_ru": StatRUCell,
     "tardis": TARDISCell,
     "tlstm": TLSTMCell,
+    "urnn": URNNCell,
 }

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD
 
+from attractor.cells.base import penalised
 from attractor.checks import whole
 from attractor.continual.fitting import check, check_limits
 from attractor.continual.growing import more_answers
@@ -209,7 +210,7 @@ class Learner:
         total = torch.zeros(())
         for batch in parts:
             with casting(self.plan.autocast, batch.y.device.type):
-                loss = self.strategy.loss(self.model, batch, self.base)
+                loss = penalised(self.strategy.loss(self.model, batch, self.base), self.model)
             if len(parts) == 1:
                 torch.autograd.backward(loss)
                 return loss

@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from attractor.cells.base import penalised
 from attractor.errors import InputError
 from attractor.optimisers import Rule, State, View
 from attractor.optimisers.rule import other_size
@@ -150,7 +151,7 @@ class _Judged(nn.Module):
         self.network, self.task = network, task
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.task.loss(self.network, Batch(x, y))
+        return penalised(self.task.loss(self.network, Batch(x, y)), self.network)
 
 
 def _inside(tensors: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
+from attractor.cells.base import penalised
 from attractor.checks import one_of, positive, whole
 from attractor.errors import InputError, unknown
 from attractor.measures import Measure
@@ -208,6 +209,7 @@ class Supervised:
             begin(self._reader, batch)
             with self._casting():
                 loss = self.task.loss(self._reader, batch)
+            loss = penalised(loss, self.model)
             if self.plan.accumulate > 1:
                 loss = loss / self.plan.accumulate
             torch.autograd.backward(loss)

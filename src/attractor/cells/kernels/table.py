@@ -22,6 +22,7 @@ from attractor.cells.decaynet_gru import DecayNetGRUCell
 from attractor.cells.dntm import DNTMCell
 from attractor.cells.eurnn import EURNNCell
 from attractor.cells.fastgrnn import FastGRNNCell
+from attractor.cells.full_urnn import FullURNNCell
 from attractor.cells.gated import joined
 from attractor.cells.goru import GORUCell
 from attractor.cells.gru import GRUCell
@@ -41,6 +42,8 @@ from attractor.cells.sru import SRUCell
 from attractor.cells.stat_ru import StatRUCell
 from attractor.cells.tardis import TARDISCell
 from attractor.cells.tlstm import TLSTMCell
+from attractor.cells.unitary import UnitaryCell
+from attractor.cells.urnn import URNNCell
 from attractor.cells.wrap.noise import MaskedInput, RecurrentDropoutCell, ZoneoutCell
 from attractor.cells.wrap.normalise import LayerNormCell
 
@@ -84,6 +87,14 @@ def eurnn(cell: EURNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Pla
     if cell.real:
         form = Form("eurnn_real", n, (n,), (n,))
         return Plan(form, x, (cell.weight_ih, None, turns, cell.bias + 0.01))
+    form = Form("eurnn", n, (n, n), (n,))
+    return Plan(form, x, (cell.weight_ih, None, turns[:, :n], turns[:, n:], cell.bias))
+
+
+def unitary(cell: UnitaryCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    if cell.bias is None:
+        return None
+    n, turns = cell.hidden_size, cell.matrix()
     form = Form("eurnn", n, (n, n), (n,))
     return Plan(form, x, (cell.weight_ih, None, turns[:, :n], turns[:, n:], cell.bias))
 
@@ -198,7 +209,7 @@ def rnn(cell: RNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
     n = cell.hidden_size
     norm = (None, None) if cell.norm is None else (cell.norm.weight, cell.norm.bias)
     form = Form("rnn", n, (n,), (n,), (float(cell.nonlinearity == "relu"),))
-    return Plan(form, x, (cell.weight_ih, cell.bias, cell.weight_hh, *norm))
+    return Plan(form, x, (cell.weight_ih, cell.bias, cell.matrix(), *norm))
 
 
 def sru(cell: SRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
@@ -281,6 +292,7 @@ KERNELS: dict[type[Cell[Any, Any]], Planner] = {
     DNTMCell: dntm,
     EURNNCell: eurnn,
     FastGRNNCell: fastgrnn,
+    FullURNNCell: unitary,
     GORUCell: goru,
     GRUCell: gru,
     IHCGRUCell: highway,
@@ -302,5 +314,6 @@ KERNELS: dict[type[Cell[Any, Any]], Planner] = {
     StatRUCell: stat_ru,
     TARDISCell: tardis,
     TLSTMCell: tlstm,
+    URNNCell: unitary,
     ZoneoutCell: zoneout,
 }

@@ -79,6 +79,11 @@ def check_form(cell: nn.Module) -> None:
             f"into, but got {type(cell).__name__}. Try attractor.LSTM, or a file saved from this "
             "layer."
         )
+    if isinstance(cell, RNNCell) and cell.margin is not None:
+        raise InputError(
+            "expected an RNN with free weights, as torch's has, but got margin="
+            f"{cell.margin}. Leave margin out."
+        )
     if isinstance(cell, GRUCell) and cell.reset != "after":
         raise InputError(
             "expected a GRU that resets after the matmul, as torch's does, but got "

@@ -106,5 +106,5 @@ def _check_alike(layer: Recurrent, other: TorchLayer) -> None:
 
 def _extras(cell: nn.Module) -> bool:
     """Whether a cell has parts that torch's layers have not."""
-    normalised = isinstance(cell, RNNCell) and cell.norm is not None
+    normalised = isinstance(cell, RNNCell) and (cell.norm is not None or cell.margin is not None)
     return normalised or (isinstance(cell, LSTMCell) and cell.peephole is not None)

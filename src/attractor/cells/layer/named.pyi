@@ -37,10 +37,12 @@ __all__ = [
     "SRU",
     "TARDIS",
     "TLSTM",
+    "URNN",
     "Clockwork",
     "DecayNet",
     "DecayNetGRU",
     "FastGRNN",
+    "FullURNN",
     "IRCFastGRNN",
     "StatRU",
 ]
@@ -203,6 +205,29 @@ class FastGRNN(Recurrent):
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
+        generator: Generator | None = None,
+    ) -> None: ...
+
+class FullURNN(Recurrent):
+    """Full-capacity unitary recurrent network: any unitary matrix can be its recurrent one.
+
+    A `Recurrent` layer of `attractor.cells.FullURNNCell`, which has the equations.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int | Sequence[int],
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
         checkpoint_every: int = 0,
         learn_initial_state: bool = False,
         generator: Generator | None = None,
@@ -613,6 +638,8 @@ class RNN(Recurrent):
         layer_norm: bool = False,
         input_init: Initialiser = "uniform",
         recurrent_init: Initialiser = "uniform",
+        margin: float | None = None,
+        orthogonality: float = 0.0,
         checkpoint_every: int = 0,
         learn_initial_state: bool = False,
         generator: Generator | None = None,
@@ -724,6 +751,29 @@ class TLSTM(Recurrent):
         forget_bias: float = 0.0,
         t_max: int | None = None,
         input_init: Initialiser = "uniform",
+        checkpoint_every: int = 0,
+        learn_initial_state: bool = False,
+        generator: Generator | None = None,
+    ) -> None: ...
+
+class URNN(Recurrent):
+    """Unitary evolution recurrent network: a rotation made of few simple ones.
+
+    A `Recurrent` layer of `attractor.cells.URNNCell`, which has the equations.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int | Sequence[int],
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
         checkpoint_every: int = 0,
         learn_initial_state: bool = False,
         generator: Generator | None = None,
