@@ -2,7 +2,7 @@
 
 import re
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from attractor.errors import unknown
@@ -10,7 +10,7 @@ from attractor.errors import unknown
 
 @cache
 def _entries() -> dict[str, str]:
-    text = files("attractor").joinpath("references.bib").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("references.bib").read_text(encoding="utf-8")
     found = re.findall(r"^@\w+\{([^,]+),.*?^\}", text, flags=re.MULTILINE | re.DOTALL)
     bodies = re.findall(r"^@\w+\{.*?^\}", text, flags=re.MULTILINE | re.DOTALL)
     return dict(zip(found, bodies, strict=True))

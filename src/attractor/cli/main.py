@@ -24,6 +24,7 @@ app = typer.Typer(
     help="Memory that lasts: recurrent cells, learned optimisers and continual learning.",
     epilog="Example: attractor run demo",
     no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

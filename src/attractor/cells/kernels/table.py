@@ -257,6 +257,8 @@ MASKED = {"gru", "gru_after", "janet", "lstm", "lstm_norm", "rnn"}
 def recurrent_dropout(
     cell: RecurrentDropoutCell, x: Tensor, rows: Rows, lengths: Tensor | None
 ) -> Plan | None:
+    if cell.training and torch.compiler.is_compiling():  # noise would be fixed in the graph
+        return None
     planner = KERNELS.get(type(cell.cell))
     plan = None if planner is None else planner(cell.cell, x, rows, lengths)
     if plan is None or plan.form.kernel not in MASKED:
@@ -270,6 +272,8 @@ def recurrent_dropout(
 
 
 def zoneout(cell: ZoneoutCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
+    if torch.compiler.is_compiling():
+        return None
     planner = KERNELS.get(type(cell.cell))
     plan = None if planner is None else planner(cell.cell, x, rows, lengths)
     if plan is None:
