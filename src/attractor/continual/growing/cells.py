@@ -110,7 +110,9 @@ PASSING = frozenset({"SRUCell", "IRCSRUCell", "IRCTLSTMCell"})
 REFUSED = {
     "ClockworkCell": "its units are in modules with a clock each, in which copies do not stay",
     "EURNNCell": "its matrix is a rotation, and one that shares out copies of units is not",
+    "FullURNNCell": "its matrix is unitary, and one that shares out copies of units is not",
     "GORUCell": "its matrix is a rotation, and one that shares out copies of units is not",
+    "URNNCell": "its matrix is unitary, and one that shares out copies of units is not",
 }
 
 
