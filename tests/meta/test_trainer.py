@@ -364,4 +364,4 @@ def test_both_trainers_are_processes(method: Any) -> None:
 def test_states_are_saved_by_name() -> None:
     trainer = PESTrainer(Anytime(), [problem()], pairs=1, generator=generator())
     (pair,) = trainer.state_dict()["pairs"]
-    assert list(pair["learners"]["state"]) == ["m", "n", "v", "apart", "size", "t"]
+    assert list(pair["learners"]["state"]) == ["m", "n", "v", "apart", "t"]

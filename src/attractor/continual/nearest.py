@@ -57,7 +57,7 @@ def herded(features: Tensor, count: int) -> Tensor:
 
     Example:
         >>> herded(torch.tensor([[0.0], [1.0], [2.0], [9.0]]), 2)  # the mean is 3
-        tensor([2, 3])
+        tensor([2, 1])
 
     References:
         Rebuffi et al. (2017), iCaRL, algorithm 4.

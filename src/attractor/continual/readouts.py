@@ -40,6 +40,7 @@ def features(model: nn.Module, batch: Batch) -> Tensor:
         ``(samples, features)``.
 
     Example:
+        >>> import torch
         >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
         >>> features(model, Batch(torch.ones(3, 4), torch.zeros(3))).shape
         torch.Size([3, 4])

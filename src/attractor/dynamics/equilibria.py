@@ -79,7 +79,8 @@ def equilibria(
 
     Args:
         step: T, element by element, differentiable by torch.
-        low, high: where to look.
+        low: where to begin to look.
+        high: where to end.
         samples: points of the grid; two equilibria between neighbours may be taken for none.
         period_2: also look for cycles of two.
 

@@ -107,7 +107,8 @@ def vector_field(
     Args:
         step: from one flat state ``(size,)`` to the next, such as ``system(model).step``.
         plane: through the states; by default the two numbers of a state of two.
-        low, high: bounds of the coordinates, one for both or one each.
+        low: least values of the coordinates, one for both or one each.
+        high: largest values, likewise.
         samples: of each side of the grid.
         basins: follow every state of the grid for so many steps, and say at which stable point
             it ends; 0 for no basins.

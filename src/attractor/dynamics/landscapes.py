@@ -88,7 +88,8 @@ def landscape(
         parameters: of the network; they are moved for each evaluation, and put back.
         directions: one or two, each a tensor for every parameter; by default two random ones,
             normalised by filter.
-        low, high: how far to go along each.
+        low: how far to go back along each.
+        high: how far to go forth.
         samples: of each side.
         generator: draws the directions; ``None`` means a fixed seed.
 

@@ -44,7 +44,8 @@ def memory_jacobian(cell: TARDISCell, x: Tensor, t0: int, t1: int) -> MemoryJaco
     Args:
         cell: it is copied to double precision, and put into evaluation mode there.
         x: one sequence ``(time, features)``.
-        t0, t1: steps of it, counted from 0.
+        t0: the earlier step, counted from 0.
+        t1: the later one.
 
     Example:
         >>> cell = TARDISCell(2, 4, cells=3, generator=torch.Generator().manual_seed(0))

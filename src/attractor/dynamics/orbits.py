@@ -73,7 +73,8 @@ def cobweb(
         step: T, from a tensor to a tensor of its shape, element by element.
         x0: where the orbit starts.
         steps: how far it is followed.
-        low, high: the part of the line to draw; ``None`` is a little more than the orbit.
+        low: where to begin to draw; ``None`` is a little before the orbit.
+        high: where to end; ``None`` is a little behind it.
         before: the map of the step before, whose outline is shown too.
         samples: points of the outline.
 

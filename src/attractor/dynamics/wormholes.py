@@ -106,7 +106,8 @@ def shortest_paths(
     Args:
         memory: which.
         cells: k.
-        start, end: time steps, counted from 0.
+        start: the earlier time step, counted from 0.
+        end: the later one.
         simulations: all at once.
         generator: draws the reads; ``None`` means a fixed seed.
 

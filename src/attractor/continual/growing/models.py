@@ -55,7 +55,7 @@ def grow(
         >>> model = SequenceTagger("lstm", 8, 16, 7).double()
         >>> wider = grow(model, hidden_size=32)
         >>> x = torch.randn(2, 50, 8).double()
-        >>> float((wider(x) - model(x)).abs().max()) < 1e-12
+        >>> bool((wider(x) - model(x)).abs().max() < 1e-12)
         True
 
     Departs from the paper: the thesis adds the noise to the weights into the copies, where the sum
