@@ -132,7 +132,8 @@ def long_term_jacobian(
 ) -> LongTermJacobian:
     r"""How the state after each step of a sequence depends on the first one.
 
-    .. math:: \frac{\partial h_{t_1}}{\partial h_{t_0}}
+    .. math::
+        \frac{\partial h_{t_1}}{\partial h_{t_0}}
         = \prod_{t_0 < t \le t_1} \frac{\partial h_t}{\partial h_{t-1}}
 
     Args:

@@ -14,7 +14,8 @@ from attractor.models import HCN
 def highway_map(model: HCN, x: Tensor, layer: int = 0) -> Callable[[Tensor], Tensor]:
     r"""A highway layer with its input held, as a map of its state.
 
-    .. math:: k \mapsto (1 - T(x)) \odot k + T(x) \odot \mathrm{ReLU}(W k + b)
+    .. math::
+        k \mapsto (1 - T(x)) \odot k + T(x) \odot \mathrm{ReLU}(W k + b)
 
     Args:
         model: it is read in double precision, and not changed.

@@ -171,7 +171,8 @@ class Draw:
 def urmann_hit(t0: int, t1: int, k: int) -> float:
     r"""How likely one of the last k/2 reads of urMANN hits the k/2 steps from :math:`t_0` on.
 
-    .. math:: 1 - \prod_{m=0}^{k/2-1} \Big(1 - \frac{k/2}{t_1 - m}\Big)
+    .. math::
+        1 - \prod_{m=0}^{k/2-1} \Big(1 - \frac{k/2}{t_1 - m}\Big)
 
     which the thesis writes as :math:`1 - (1 - p)^{k/2}` with p of the order of :math:`k / t_1`.
     With wormholes on, the path is at most k + 1 long.
