@@ -5,12 +5,15 @@ import pytest
 import torch
 
 from attractor.cells import Recurrent, RNNCell, penalty, weight_drop
+from attractor.continual import STRATEGIES, Learner
 from attractor.errors import InputError
+from attractor.meta.learners import _Judged
 from attractor.models import make_model
 from attractor.tasks import TASKS
 from attractor.training import Plan, Supervised
 from cells.against import agree, array, check, random_cell
 from contracts.cells import seeded
+from contracts.tiny import streamed
 from reference import rnn
 
 
@@ -71,6 +74,21 @@ def test_the_penalty_is_added_in_training_and_holds_the_matrix_near_orthogonal()
         W = model.recurrent.cells[0].weight_hh.detach()
         far[strength] = (W.T @ W - torch.eye(8)).square().sum().item()
     assert far[1.0] < 0.05 < 1 < far[0.0]
+
+
+def test_the_penalty_is_added_in_continual_learning_and_in_meta_training() -> None:
+    tasks = streamed(timed=True)
+    losses = []
+    for strength in (0.0, 2.0):
+        spec = {"cell": "rnn", "hidden_size": 4, "orthogonality": strength}
+        model = make_model(spec, [2], 3, generator=seeded())
+        given = penalty(model)
+        judged = _Judged(model, tasks[0])(torch.ones(3, 4, 2), torch.arange(3))
+        learner = Learner(model, tasks, STRATEGIES["naive"](), iterations=2, seed=0)
+        losses.append([judged.item(), learner._update().item()])
+    assert given is not None
+    for without, with_penalty in zip(*losses, strict=True):
+        assert with_penalty - without == pytest.approx(given.item(), rel=1e-4)
 
 
 def test_penalties_of_all_layers_add_up() -> None:

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 from torch.utils._pytree import tree_leaves, tree_map
 
 import attractor
-from attractor.cells import JANETCell, Recurrent, layer_norm, zoneout
+from attractor.cells import JANETCell, Recurrent, layer_norm, unroll, zoneout
 from attractor.errors import InputError
 from attractor.models import make_model
 from contracts.cells import inputs, perturb, seeded
@@ -81,6 +81,26 @@ def test_packed_sequences_from_a_state() -> None:
         close([leaf[:, row] for leaf in tree_leaves(state)], tree_leaves(own))
         for ragged, rectangular in zip(tree_leaves(states), tree_leaves(every), strict=True):
             close(ragged[: len(x), :, row], rectangular)
+
+
+def test_each_direction_starts_from_its_own_part_of_a_state() -> None:
+    layer = Recurrent(["gru", "lstm"], 3, [4, 5], bidirectional=True, generator=seeded()).eval()
+    g, x = seeded(7), inputs(6, 2)
+    start = tree_map(lambda s: torch.randn(s.shape, generator=g), layer.initial_state(2))
+    output, state = layer(x, start)
+    cells: Any = layer.cells
+    for index in range(2):
+        outputs = []
+        for direction in range(2):
+            cell = cells[2 * index + direction]
+            seen = x.flip(0) if direction else x
+            begin = tree_map(lambda s, d=direction: s[d], start[index])
+            y, last, _ = unroll(cell, cell.prepare(seen), begin)
+            outputs.append(y.flip(0) if direction else y)
+            ends = tree_map(lambda s, d=direction: s[d], state[index])
+            close(tree_leaves(ends), tree_leaves(last))
+        x = torch.cat(outputs, -1)
+    close(output, x)
 
 
 def test_pieces_are_the_whole_and_copies_answer_alike() -> None:
