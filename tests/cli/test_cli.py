@@ -175,6 +175,20 @@ def test_stopped_while_workers_start(moment: float, tmp_path: Path) -> None:
     assert out == ""
 
 
+def test_stopped_inside_code_given_as_a_string() -> None:
+    """There Python would end itself by the signal, although somebody caught the exception."""
+    code = (
+        "import sys, types; from attractor.cli import main\n"
+        "commands = types.ModuleType('attractor.cli.commands')\n"
+        "stop = 'import os, signal; os.kill(os.getpid(), signal.SIGINT)'\n"
+        "commands.main = lambda: exec(stop)\n"
+        "sys.modules['attractor.cli.commands'] = commands\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_broken_and_future_files(tmp_path: Path) -> None:
     (tmp_path / "broken.toml").write_text("title = no quotes")
     (tmp_path / "future.toml").write_text("version = 99")

@@ -11,8 +11,8 @@ import torch
 from typer.testing import CliRunner
 
 from attractor.cli.catalogue import TABLES, table_of
+from attractor.cli.commands import app
 from attractor.cli.entry import arguments, entry, sections
-from attractor.cli.main import app
 from attractor.errors import InputError
 from attractor.optimisers import OPTIMISERS
 

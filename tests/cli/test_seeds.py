@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from attractor.cli.main import app
+from attractor.cli.commands import app
 from attractor.cli.run import parse_seeds
 from attractor.errors import InputError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from attractor.cli.main import app
+from attractor.cli.commands import app
 from attractor.cli.progress import Watch
 from attractor.cli.tables import results_table, table
 from attractor.cli.text import Formatter, visible, warn

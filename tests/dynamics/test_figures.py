@@ -7,7 +7,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from attractor.cli.main import app
+from attractor.cli.commands import app
 from attractor.dynamics import cell_map, cobweb, equilibria, fixed_points
 from attractor.dynamics.landscapes import Landscape
 from attractor.dynamics.plots import (

@@ -1,5 +1,5 @@
 """``python -m attractor.cli`` is ``attractor``."""
 
-from attractor.cli.main import main
+from attractor.cli import main
 
 main()

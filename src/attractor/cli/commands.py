@@ -1,4 +1,4 @@
-"""The command `attractor`, and what it answers to mistakes."""
+"""All commands of `attractor`, and what it answers to mistakes."""
 
 import logging
 import sys
