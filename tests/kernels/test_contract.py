@@ -37,10 +37,14 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("dntm", {"discrete": True, "nop": False, "lru": False, "cells": 5}),
     ("dntm", {"discrete": True, "write_address": "before", "cells": 2}),
     ("eurnn", {"real": True}),
+    ("eurnn", {"bias": False}),
+    ("eurnn", {"real": True, "bias": False, "capacity": 4, "hidden_size": 13}),
     ("eurnn", {"capacity": 3, "hidden_size": 13}),
+    ("full_urnn", {"bias": False}),
     ("fastgrnn", {"bias": False}),
     ("fastgrnn", {"shared": True}),
     ("fastgrnn", {"shared": True, "bias": False}),
+    ("goru", {"bias": False}),
     ("goru", {"capacity": 2, "hidden_size": 13}),
     ("gru", {"bias": False}),
     ("gru", {"reset": "after"}),
@@ -80,6 +84,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("tardis", {"estimator": "reinforce", "cells": 9}),
     ("tardis", {"estimator": "reinforce", "reset_gates": False, "bias": False}),
     ("tlstm", {"output_gate": "tanh", "bias": False}),
+    ("urnn", {"bias": False}),
 ]
 IDS = [f"{name}-{'-'.join(f'{k}={v}' for k, v in o.items())}".rstrip("-") for name, o in FORMS]
 PROPER: dict[str, Callable[[Tensor], Tensor]] = {

@@ -12,8 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attractor.cells.kernels.fused import uniform, unwatched
+from attractor.cells.kernels.fused import unwatched
 from attractor.cells.kernels.native import STATUS, Call, empty, pointers, run
+from attractor.cells.kernels.plan import uniform
 from attractor.optimisers.preprocess import preprocess
 
 LARGEST = 80.0

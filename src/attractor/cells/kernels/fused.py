@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 from torch.utils import _pytree as pytree
@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from attractor.cells.base import Cell
 from attractor.cells.kernels.autograd import Job, run
 from attractor.cells.kernels.native import STATUS
-from attractor.cells.kernels.plan import Rows, as_cell, as_kernel
+from attractor.cells.kernels.plan import Rows, as_cell, as_kernel, uniform
 from attractor.cells.kernels.table import KERNELS
 from attractor.cells.layer.unroll import Unrolled, exporting
 
@@ -101,16 +101,4 @@ def untouched(cell: Cell[Any, Any]) -> bool:
         ORIGINAL.get(type(part)) == _methods(type(part)) and vars(part).keys().isdisjoint(METHODS)
         for part in cell.modules()
         if isinstance(part, Cell)
-    )
-
-
-def uniform(tensors: Sequence[Tensor]) -> bool:
-    """Whether all tensors are plain, in main memory and of one type that kernels know."""
-    dtype = tensors[0].dtype
-    return dtype in (torch.float32, torch.float64) and all(
-        tensor.dtype == dtype
-        and tensor.device.type == "cpu"
-        and tensor.layout == torch.strided
-        and type(tensor) in (Tensor, nn.Parameter)
-        for tensor in tensors
     )

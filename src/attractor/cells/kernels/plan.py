@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attractor.cells.base import Cell
 
@@ -81,3 +81,15 @@ def as_cell(
         else state.reshape(-1, *shape)
         for index, (state, shape) in enumerate(zip(states, shapes, strict=False))
     ]
+
+
+def uniform(tensors: Sequence[Tensor]) -> bool:
+    """Whether all tensors are plain, in main memory and of one type that kernels know."""
+    dtype = tensors[0].dtype
+    return dtype in (torch.float32, torch.float64) and all(
+        tensor.dtype == dtype
+        and tensor.device.type == "cpu"
+        and tensor.layout == torch.strided
+        and type(tensor) in (Tensor, nn.Parameter)
+        for tensor in tensors
+    )

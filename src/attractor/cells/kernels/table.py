@@ -31,13 +31,13 @@ from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell, Residu
 from attractor.cells.irc_diagonal import DiagonalConnection, IRCSRUCell, IRCTLSTMCell
 from attractor.cells.janet import JANETCell
 from attractor.cells.kernels.memory import as_rows, dntm, ntm, tardis
-from attractor.cells.kernels.plan import Form, Plan, Rows
+from attractor.cells.kernels.plan import Form, Plan, Rows, uniform
+from attractor.cells.kernels.rotation import turnable, turns
 from attractor.cells.lstm import LSTMCell
 from attractor.cells.lstm1997 import LSTM1997Cell
 from attractor.cells.nru import NRUCell
 from attractor.cells.ntm import NTMCell
 from attractor.cells.rnn import RNNCell
-from attractor.cells.rotations import matrix, pays
 from attractor.cells.sru import SRUCell
 from attractor.cells.stat_ru import StatRUCell
 from attractor.cells.tardis import TARDISCell
@@ -81,22 +81,24 @@ def _rate(cell: DecayingCell[Any], x: Tensor, rows: Rows, lengths: Tensor | None
 
 def eurnn(cell: EURNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
     n = cell.hidden_size
-    if cell.bias is None or not pays(n, rows.steps):
+    if not turnable(n) or not uniform([x, cell.theta]):
         return None
-    turns = matrix(n, cell.layers, cell.theta, cell.phi, cell.omega)
-    if cell.real:
-        form = Form("eurnn_real", n, (n,), (n,))
-        return Plan(form, x, (cell.weight_ih, None, turns, cell.bias + 0.01))
-    form = Form("eurnn", n, (n, n), (n,))
-    return Plan(form, x, (cell.weight_ih, None, turns[:, :n], turns[:, n:], cell.bias))
+    matrices = turns(n, cell.capacity, cell.theta, cell.phi, cell.omega)
+    if not cell.real:
+        return _complex(n, x, (cell.weight_ih, None, *matrices), cell.bias)
+    form, shift = Form("eurnn_real", n, (n,), (n,)), None if cell.bias is None else cell.bias + 0.01
+    return Plan(form, x, (cell.weight_ih, None, *matrices, shift))
 
 
-def unitary(cell: UnitaryCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
-    if cell.bias is None:
-        return None
-    n, turns = cell.hidden_size, cell.matrix()
-    form = Form("eurnn", n, (n, n), (n,))
-    return Plan(form, x, (cell.weight_ih, None, turns[:, :n], turns[:, n:], cell.bias))
+def unitary(cell: UnitaryCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
+    n, matrix = cell.hidden_size, cell.matrix()
+    return _complex(n, x, (cell.weight_ih, None, matrix[:, :n], matrix[:, n:]), cell.bias)
+
+
+def _complex(n: int, x: Tensor, weights: tuple[Tensor | None, ...], bias: Tensor | None) -> Plan:
+    """A modReLU without a bias does nothing, as does one that is moved by zero."""
+    shift = x.new_zeros(n) if bias is None else bias
+    return Plan(Form("eurnn", n, (n, n), (n,)), x, (*weights, shift))
 
 
 def fastgrnn(cell: FastGRNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:
@@ -109,11 +111,12 @@ def fastgrnn(cell: FastGRNNCell, x: Tensor, rows: Rows, lengths: Tensor | None) 
 
 def goru(cell: GORUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
     n = cell.hidden_size
-    if cell.modrelu_bias is None or not pays(n, rows.steps):
+    if not turnable(n) or not uniform([x, cell.theta]):
         return None
-    turns, shift = matrix(n, cell.layers, cell.theta), cell.modrelu_bias + 0.001
+    shift = None if cell.modrelu_bias is None else cell.modrelu_bias + 0.001
+    read = (cell.weight_ih, joined(cell.biases()), cell.weight_hh)
     form = Form("goru", n, (n,), (n,))
-    return Plan(form, x, (cell.weight_ih, joined(cell.biases()), cell.weight_hh, turns, shift))
+    return Plan(form, x, (*read, *turns(n, cell.capacity, cell.theta), shift))
 
 
 def gru(cell: GRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan:

@@ -16,6 +16,7 @@
 #include "cells/tardis.hpp"
 #include "optimisers/rules.hpp"
 #include "optimisers/stack_back.hpp"
+#include "rotation.hpp"
 #include "there.hpp"
 
 #define ATTRACTOR_TEXT_(x) #x
@@ -54,6 +55,19 @@ constexpr Kernel kStack{"stack", [](const Call& call, Way way) {
                                                  : run_stack<double>(call, way);
                         }};
 
+template <class S>
+int64_t run_rotation(const Call& call, Way way) {
+  Rotation<S> rotation(call);
+  if (way == Way::there) rotation.forward();
+  if (way == Way::back) rotation.backward();
+  return 0;
+}
+
+constexpr Kernel kRotation{"rotation", [](const Call& call, Way way) {
+                             return call.bytes == 4 ? run_rotation<float>(call, way)
+                                                    : run_rotation<double>(call, way);
+                           }};
+
 const Kernel kernels[] = {
     kernel<Clockwork>(),    kernel<DecayNetGru>(), kernel<Lstm1997>(),
     kernel<ComplexEurnn>(), kernel<DecayNet>(), kernel<Dntm>(),    kernel<Eurnn>(),   kernel<FastGrnn>(),
@@ -61,7 +75,8 @@ const Kernel kernels[] = {
     kernel<IhcLstm>(),      kernel<IrcFastGrnn>(), kernel<IrcGru>(), kernel<IrcLstm>(),
     kernel<IrcSru>(),       kernel<IrcTLstm>(), kernel<Janet>(),   kernel<Lstm>(),
     kernel<Nru>(),          kernel<Ntm>(),      kernel<Rnn>(),      kernel<Sru>(),     kernel<StatRu>(),
-    kernel<NormalLstm>(),   kernel<Tardis>(),   kernel<TLstm>(),    kStack};
+    kernel<NormalLstm>(),   kernel<Tardis>(),   kernel<TLstm>(),    kStack,
+    kRotation};
 
 const Sweeper sweepers[] = {sweeper<AnytimeRule>(), sweeper<MetaSgd>()};
 

@@ -5,7 +5,7 @@
 namespace attractor::ATTRACTOR_PATH {
 
 // z = W h + U x, where W is a rotation
-// h = sign(z) ReLU(|z| + b), where b has the epsilon in it
+// h = sign(z) ReLU(|z| + b), where b has the epsilon in it; without b, z
 template <class S>
 struct Eurnn : Cell<S> {
   ATTRACTOR_CELL;
@@ -23,13 +23,19 @@ struct Eurnn : Cell<S> {
 
   void forward(const Step<S>& s) const override {
     s.add(W);
-    s.each(units, [&](At<S> at) { at.now.put(H, mod_relu<S>(at.now(Z), at(b))); });
+    s.each(units, [&](At<S> at) {
+      at.now.put(H, active(b) ? mod_relu<S>(at.now(Z), at(b)) : at.now(Z));
+    });
   }
 
   void backward(const Step<S>& s) const override {
     s.each(units, [&](At<S> at) {
-      V z = at.now(Z), d = mod_relu_slope<S>(z, at(b), at.carry(H));
-      at.grad.put(Z, d), at.grad.put(b.gradient, z < 0 ? -d : d);
+      V z = at.now(Z), d = at.carry(H);
+      if (active(b)) {
+        d = mod_relu_slope<S>(z, at(b), d);
+        at.grad.put(b.gradient, z < 0 ? -d : d);
+      }
+      at.grad.put(Z, d);
     });
     s.set_back(W);
   }
@@ -76,7 +82,7 @@ struct ComplexEurnn : Cell<S> {
 };
 
 // r, z = sigmoid of W x + U h + b
-// a = modReLU(W x + r (Q h)), where Q is a rotation
+// a = modReLU(W x + r (Q h)), where Q is a rotation; without a b the modReLU does nothing
 // h = z h + (1 - z) a
 template <class S>
 struct Goru : Cell<S> {
@@ -98,7 +104,7 @@ struct Goru : Cell<S> {
     s.add(gates), s.set(turns);
     s.each(units, [&](At<S> at) {
       V r = sigmoid(at.now(R)), z = sigmoid(at.now(Z)), sum = at.now(A) + r * at.now(Q);
-      V a = mod_relu<S>(sum, at(b));
+      V a = active(b) ? mod_relu<S>(sum, at(b)) : sum;
       at.now.put(R, r), at.now.put(Z, z), at.now.put(A, sum);
       at.now.put(H, z * at.was(H) + (1 - z) * a);
     });
@@ -107,10 +113,13 @@ struct Goru : Cell<S> {
   void backward(const Step<S>& s) const override {
     s.each(units, [&](At<S> at) {
       V r = at.now(R), z = at.now(Z), sum = at.now(A), d = at.carry(H);
-      V a = mod_relu<S>(sum, at(b)), d_a = mod_relu_slope<S>(sum, at(b), d * (1 - z));
+      V a = sum, d_a = d * (1 - z);
+      if (active(b)) {
+        a = mod_relu<S>(sum, at(b)), d_a = mod_relu_slope<S>(sum, at(b), d_a);
+        at.grad.put(b.gradient, sum < 0 ? -d_a : d_a);
+      }
       at.grad.put(Z, d * (at.was(H) - a) * z * (1 - z)), at.grad.put(A, d_a);
       at.grad.put(R, d_a * at.now(Q) * r * (1 - r)), at.grad.put(Q, d_a * r);
-      at.grad.put(b.gradient, sum < 0 ? -d_a : d_a);
       at.carry.put(H, d * z);
     });
     s.add_back(gates), s.add_back(turns);
