@@ -1,10 +1,11 @@
 """Time series of the UCR and UEA archives."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from attractor.checks import flag, number
 from attractor.errors import InputError
@@ -58,24 +59,34 @@ class TimeSeries(ArrayTask):
             train,
             test,
             tuple(range(classes)),
-            read=Scaled(train) if flag("normalise", normalise) else unchanged,
+            read=Scaled.of(train) if flag("normalise", normalise) else unchanged,
             valid=valid,
         )
 
 
+@dataclass(frozen=True)
 class Scaled:
     """Series on the scale of the training series: steps beyond the end of one do not count.
 
+    Args:
+        mean: of each dimension.
+        std: the deviation of each.
+
     Example:
-        >>> scaled = Scaled(Data(torch.tensor([[[1.0], [3.0]]]), torch.tensor([0])))
+        >>> scaled = Scaled.of(Data(torch.tensor([[[1.0], [3.0]]]), torch.tensor([0])))
         >>> scaled(torch.tensor([[[5.0]]])).item()
         3.0
     """
 
-    def __init__(self, train: Data) -> None:
+    mean: Tensor
+    std: Tensor
+
+    @classmethod
+    def of(cls, train: Data) -> "Scaled":
+        """The scale of these series; a dimension that never changes keeps its own."""
         steps = _before_ends(train)
-        self.mean = steps.mean(0)
-        self.std = steps.std(0, correction=0).clamp(min=1e-8)
+        std = steps.std(0, correction=0)
+        return cls(steps.mean(0), std.where(std > 1e-8, torch.ones(())))
 
     def __call__(self, x: Tensor) -> Tensor:
         return (x - self.mean) / self.std
@@ -110,14 +121,25 @@ def load_classes(name: str, root: str | Path | None) -> tuple[Data, Data, int]:
     return _data(train, labels), _data(test, labels), len(labels)
 
 
-def held_back(data: Data, share: float) -> tuple[Data, Data | None]:
-    """The data without, and with alone, a share of every class, in a fixed random order."""
+def held_back(
+    data: Data, share: float, groups: Tensor | None = None, *, generator: Generator | None = None
+) -> tuple[Data, Data | None]:
+    """The data without, and with alone, a share of every class, in a random order.
+
+    Args:
+        data: all of it.
+        share: how much is held back, from 0 to less than 1.
+        groups: what to hold back a share of each of, whole numbers from 0, if not of the classes.
+        generator: draws the order; ``None`` means a fixed one.
+    """
     if share == 0:
         return data, None
-    order = torch.randperm(len(data.y), generator=torch.Generator().manual_seed(0))
+    groups = data.y if groups is None else groups
+    fixed = torch.Generator().manual_seed(0)
+    order = torch.randperm(len(groups), generator=fixed if generator is None else generator)
     back: list[int] = []
-    for one in range(int(data.y.max()) + 1):
-        rows = order[data.y[order] == one].tolist()
+    for one in range(int(groups.max()) + 1):
+        rows = order[groups[order] == one].tolist()
         back += rows[: min(round(share * len(rows)), len(rows) - 1)]
     if not back:
         raise InputError(

@@ -37,6 +37,7 @@ def fit(
     steps: int = 1000,
     seed: int = 0,
     on_rows: Callable[[list[Row]], None] = lambda rows: None,
+    stop: Callable[[], bool] = bool,
     **plan: Any,
 ) -> Fitted:
     """Train a model on a task, on arrays, or on any data set or loader of torch.
@@ -53,6 +54,7 @@ def fit(
         seed: decides the batches, and all that torch's default generator draws meanwhile, which is
             put back as it was.
         on_rows: told of each measurement.
+        stop: asked after each update whether to end there, as if it were the last.
         plan: further arguments of `Plan`: batch_size (which a loader has of its own), clip,
             patience, keep_best and so on.
 
@@ -81,6 +83,7 @@ def fit(
             attach(_maker(optimiser, model, task), model),
             made,
             generator=torch.Generator().manual_seed(seed),
+            stop=stop,
         )
         rows = finish(training, on_rows=on_rows)
         return Fitted(model, rows, training.measure("valid") if watched else {})

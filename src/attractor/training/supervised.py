@@ -112,6 +112,7 @@ class Supervised:
         generator: draws the batches.
         scheduler: is stepped after each update, in the place of the plan's ``schedule``.
         also: more to measure beside the task's own, such as how much of the model is pruned.
+        stop: asked after each update whether to end there, as if it were the last of the plan.
 
     Example:
         >>> from attractor.models import MLP
@@ -135,10 +136,11 @@ class Supervised:
         generator: Generator,
         scheduler: LRScheduler | None = None,
         also: Callable[[], dict[str, float]] = dict,
+        stop: Callable[[], bool] = bool,
     ) -> None:
         self.model, self.task, self.optimiser, self.plan = model, task, optimiser, plan
         self.scheduler = scheduler or scheduled(plan.schedule, optimiser, plan.steps)
-        self.also = also
+        self.also, self.stop = also, stop
         self.sampler = task.batches(plan.batch_size, generator=generator)
         self.device = next(model.parameters()).device
         self.step = 0
@@ -182,6 +184,7 @@ class Supervised:
             found = self.measure("valid")
             self._judge(found[plan.judge])
             rows.append({"split": "valid", **found})
+        self.ended = self.ended or self.stop()
         if self.done:
             self.average.settle()
             if self._best_weights is not None:

@@ -1,0 +1,212 @@
+"""What the classifier and the regressor have in common: from series and answers to a network."""
+
+import math
+import time
+from abc import ABC
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any, Self
+
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Generator, Tensor, nn
+from torch.utils.data import TensorDataset
+
+from attractor.checks import flag, number, positive, whole
+from attractor.errors import InputError
+from attractor.estimators.sequences import sequences
+from attractor.models.table import make_model
+from attractor.optimisers.table import optimiser_entry
+from attractor.tasks import Batch, Data
+from attractor.tasks.answers import answer
+from attractor.tasks.series import Scaled, held_back
+from attractor.training import Row, fit
+
+BATCH = 32
+"""Series in a batch, where there are as many."""
+AT_ONCE = 256
+"""Series that are answered at once."""
+OWN = ("cell", "hidden_size", "num_layers", "bidirectional", "name", "bound", "generator")
+"""What is not for the options to say."""
+
+
+class RecurrentEstimator(BaseEstimator, ABC):
+    """A recurrent network behind scikit-learn's interface; see `RecurrentClassifier`."""
+
+    def __init__(
+        self,
+        cell: Any = "lstm",
+        hidden_size: int = 64,
+        *,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        options: Mapping[str, Any] | None = None,
+        optimiser: Any = "adam",
+        learning_rate: float | None = 0.005,
+        epochs: int = 100,
+        batch_size: int | None = None,
+        validation: float = 0.2,
+        patience: int | None = 20,
+        clip: float | None = 1.0,
+        normalise: bool = True,
+        seconds: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.cell = cell
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bidirectional = bidirectional
+        self.options = options
+        self.optimiser = optimiser
+        self.learning_rate = learning_rate
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.validation = validation
+        self.patience = patience
+        self.clip = clip
+        self.normalise = normalise
+        self.seconds = seconds
+        self.random_state = random_state
+
+    network_: nn.Module
+    scaler_: Scaled
+    n_features_in_: int
+    history_: list[Row]
+    valid_: dict[str, float]
+
+    def _data(self, given: Any, y: Tensor) -> Data:
+        """Series with an answer each."""
+        x, lengths = sequences(given)
+        if len(x) != len(y):
+            raise InputError(
+                f"expected an answer for each series, but got {len(x)} series and {len(y)} "
+                "answers. Give y of the length of X."
+            )
+        if len(x) < 2:
+            raise InputError(
+                "expected at least two series to learn from, but got 1 sample. Give more."
+            )
+        return Data(x, y, lengths)
+
+    def _train(
+        self,
+        data: Data,
+        groups: Tensor,
+        outputs: int,
+        on_rows: Callable[[list[Row]], None] | None,
+    ) -> Self:
+        """Fit a network with so many outputs; a share of each group is for validation."""
+        share = number("validation", self.validation, 0, 0.9)
+        limit = None if self.seconds is None else positive("seconds", self.seconds)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        generator = Generator().manual_seed(seed)
+        train, valid = held_back(data, share, groups, generator=generator)
+        size, features = self._batch_size(len(train.y)), data.x.shape[2]
+        scaler = Scaled.of(train)
+        if not flag("normalise", self.normalise):
+            scaler = Scaled(torch.zeros_like(scaler.mean), torch.ones_like(scaler.std))
+        epoch = math.ceil(len(train.y) / size)
+        watched: dict[str, Any] = {
+            "eval_every": epoch,
+            "patience": self.patience,
+            "keep_best": True,
+        }
+        network = self._network(features, outputs, seed)
+        started = time.monotonic()
+        fitted = fit(
+            network,
+            _dataset(train, scaler),
+            valid=None if valid is None else _dataset(valid, scaler),
+            optimiser=self._optimiser(),
+            steps=epoch * whole("epochs", self.epochs, 1),
+            seed=seed,
+            on_rows=on_rows or (lambda rows: None),
+            stop=lambda: limit is not None and time.monotonic() - started > limit,
+            batch_size=size,
+            clip=self.clip,
+            log_every=epoch,
+            eval_batch_size=AT_ONCE,
+            **({} if valid is None else watched),
+        )
+        self.network_, self.scaler_, self.n_features_in_ = network.eval(), scaler, features
+        self.history_, self.valid_ = fitted.rows, fitted.valid
+        return self
+
+    def _batch_size(self, samples: int) -> int:
+        if self.batch_size is None:
+            return min(BATCH, samples)
+        if whole("batch_size", self.batch_size, 1) > samples:
+            raise InputError(
+                f"expected at least batch_size={self.batch_size} series to train on, but got "
+                f"{samples}. Try batch_size=None, which takes as many as there are, up to {BATCH}."
+            )
+        return self.batch_size
+
+    def _network(self, features: int, outputs: int, seed: int) -> nn.Module:
+        options = dict(self.options or {})
+        for name in OWN:
+            if name in options:
+                raise InputError(
+                    f"expected options of the layer and of the cell, but got {name!r} among them. "
+                    f"Try {type(self).__name__}({name}=...), if it has it, or leave it out."
+                )
+        spec = {
+            "cell": self.cell,
+            "hidden_size": whole("hidden_size", self.hidden_size, 1),
+            "num_layers": whole("num_layers", self.num_layers, 1),
+            "bidirectional": flag("bidirectional", self.bidirectional),
+        }
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            drawn = Generator().manual_seed(seed)
+            return make_model({**spec, **options}, [features], outputs, generator=drawn)
+
+    def _optimiser(self) -> Any:
+        rate, spec = self.learning_rate, self.optimiser
+        if rate is None:
+            return spec
+        positive("learning_rate", rate)
+        options = {"name": spec} if isinstance(spec, str) else spec
+        own = not isinstance(options, Mapping) or "lr" in options
+        if own or optimiser_entry(options.get("name")).learned:
+            raise InputError(
+                f"expected learning_rate=None beside the optimiser {spec!r}, which decides its "
+                f"steps itself, but got {rate}. Leave one of them out."
+            )
+        return {**options, "lr": rate}
+
+    @torch.no_grad()
+    def _said(self, given: Any) -> Tensor:
+        """What the network says to series, in double precision ``(n, outputs)``."""
+        check_is_fitted(self, "network_")
+        x, lengths = sequences(given)
+        if x.shape[2] != self.n_features_in_:
+            raise InputError(
+                f"X has {x.shape[2]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input. Give series with the features that it "
+                "was fitted on."
+            )
+        # doubles, so that an answer does not depend on which series are asked about beside it
+        network = deepcopy(self.network_).double()
+        said = []
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            for start in range(0, len(x), AT_ONCE):
+                some = slice(start, start + AT_ONCE)
+                ends = None if lengths is None else lengths[some]
+                asked = self.scaler_(x[some])
+                said.append(answer(network, Batch(asked, torch.zeros(len(asked)), ends)))
+        return torch.cat(said)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def _dataset(data: Data, scaler: Scaled) -> TensorDataset:
+    """The tensors of samples as a network reads them."""
+    x = scaler(data.x).float()
+    return TensorDataset(x, data.y, *([] if data.lengths is None else [data.lengths]))

@@ -1,0 +1,113 @@
+"""Classes of time series, in the words of scikit-learn."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from attractor.errors import InputError
+from attractor.estimators.base import RecurrentEstimator
+from attractor.training import Row
+
+
+class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
+    r"""Name the class of time series with any recurrent cell: :math:`p(y) = softmax(V h_T + c)`.
+
+    Part of the series is held back, a share of each class; training ends once the loss on them has
+    not improved for a while, and the weights that were best on them stay. Attributes after `fit`:
+    ``classes_``, ``n_features_in_``, ``network_`` (a `SequenceClassifier`), ``scaler_``,
+    ``history_`` (what was measured on the way) and ``valid_`` (on the share that was held back).
+
+    Args:
+        cell: a key of ``CELLS``, a `Cell` class, or a list with that of each layer.
+        hidden_size: units of a layer.
+        num_layers: layers.
+        bidirectional: read in both directions.
+        options: of the layer and of the cell, such as ``{"dropout": 0.2}`` or ``{"t_max": 140}``.
+        optimiser: a key of ``OPTIMISERS``, or ``{"name": key, **options}``.
+        learning_rate: of the optimiser; ``None`` where it has its own, as learned ones do.
+        epochs: at most so many times through the series.
+        batch_size: series for an update; ``None`` means 32, or all if there are fewer.
+        validation: the share that is held back; with 0 there is none, and all epochs are done.
+        patience: end after so many epochs without a better loss on that share; ``None``: never.
+        clip: scale gradients down to this norm where they are longer; ``None`` leaves them.
+        normalise: bring each feature to mean 0 and deviation 1 over the training series.
+        seconds: end training after so much time too, with the best so far. How far it comes depends
+            on the machine.
+        random_state: a whole number makes `fit` give the same weights each time.
+
+    Shape:
+        X ``(n, time, features)``; ``(n, time)`` for one feature; or a list of arrays ``(time,
+        features)`` or ``(time,)`` that need not be equally long.
+
+    Example:
+        >>> time = np.linspace(0, 6, 20)
+        >>> X = np.stack([np.sin(time * (1 + i % 2) + i) for i in range(40)])
+        >>> y = np.array(["slow", "fast"] * 20)
+        >>> model = RecurrentClassifier("gru", 8, epochs=60, random_state=0).fit(X, y)
+        >>> model.predict(X[:2]), bool(model.score(X, y) > 0.9)
+        (array(['slow', 'fast'], dtype='<U4'), True)
+
+    Departs from the paper: no paper; what a cell departs from is said with the cell.
+    """
+
+    classes_: NDArray[Any]
+
+    def fit(self, X: Any, y: Any, *, on_rows: Callable[[list[Row]], None] | None = None) -> Self:
+        """Learn from series and their classes.
+
+        Args:
+            X: series.
+            y: the class of each, of any type that can be sorted.
+            on_rows: told of each measurement, once per epoch.
+        """
+        if y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Give "
+                "the class of each series."
+            )
+        y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise InputError(
+                "expected the class of each series, but some are NaN or infinity (inf). Leave "
+                "series without a class out."
+            )
+        try:
+            check_classification_targets(y)
+        except ValueError as error:
+            raise InputError(
+                f"expected the class of each series, but: {error} Try RecurrentRegressor."
+            ) from error
+        classes, places = np.unique(y, return_inverse=True)
+        data = self._data(X, torch.from_numpy(places.astype(np.int64)))
+        if len(classes) < 2:
+            raise InputError(
+                f"expected series of at least two classes, but all are of the class {classes[0]}: "
+                "with one class there is nothing to tell apart. Give series of another."
+            )
+        self.classes_ = classes
+        return self._train(data, data.y, len(classes), on_rows)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class ``(n, classes)``, in the order of ``classes_``.
+
+        Args:
+            X: series, with the features that were fitted on.
+        """
+        said: NDArray[np.float64] = self._said(X).softmax(1).numpy()
+        return said
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each series.
+
+        Args:
+            X: series, with the features that were fitted on.
+        """
+        places = self.predict_proba(X).argmax(1)
+        chosen: NDArray[Any] = self.classes_[places]
+        return chosen

@@ -1,0 +1,85 @@
+"""Numbers from time series, in the words of scikit-learn."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_array
+from torch import Tensor
+
+from attractor.errors import InputError
+from attractor.estimators.base import RecurrentEstimator
+from attractor.training import Row
+
+
+class RecurrentRegressor(RegressorMixin, RecurrentEstimator):
+    r"""Tell one number or several from time series, with any recurrent cell: :math:`y = V h_T + c`.
+
+    The mean squared error is made small; answers are brought to mean 0 and deviation 1 meanwhile.
+    Parameters and attributes are those of `RecurrentClassifier`, but for ``classes_``; and
+    ``target_mean_`` and ``target_std_`` are the scale of the answers. The loss in ``history_`` and
+    ``valid_`` is on that scale.
+
+    Shape:
+        X as `RecurrentClassifier` takes it; y ``(n,)`` or ``(n, numbers)``.
+
+    Example:
+        >>> X = np.random.default_rng(0).normal(size=(60, 10))
+        >>> y = 3 * X[:, -1] + 100
+        >>> model = RecurrentRegressor("gru", 8, epochs=40, learning_rate=0.02, random_state=0)
+        >>> bool(model.fit(X, y).score(X, y) > 0.8)
+        True
+
+    Departs from the paper: no paper; what a cell departs from is said with the cell.
+    """
+
+    target_mean_: Tensor
+    target_std_: Tensor
+    single_: bool
+
+    def fit(self, X: Any, y: Any, *, on_rows: Callable[[list[Row]], None] | None = None) -> Self:
+        """Learn from series and their numbers.
+
+        Args:
+            X: series.
+            y: one number for each, or several ``(n, numbers)``.
+            on_rows: told of each measurement, once per epoch.
+        """
+        if y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Give "
+                "a number for each series."
+            )
+        try:
+            array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"expected a number for each series, but: {' '.join(str(error).split())}"
+            ) from error
+        answers = torch.from_numpy(array)
+        data = self._data(X, answers if answers.ndim == 2 else answers[:, None])
+        std = data.y.std(0, correction=0)
+        self.single_ = answers.ndim == 1
+        self.target_mean_, self.target_std_ = data.y.mean(0), std.where(std > 0, torch.ones(()))
+        scaled = ((data.y - self.target_mean_) / self.target_std_).float()
+        alike = torch.zeros(len(scaled), dtype=torch.long)
+        return self._train(data._replace(y=scaled), alike, scaled.shape[1], on_rows)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The number, or the numbers, of each series.
+
+        Args:
+            X: series, with the features that were fitted on.
+        """
+        said = self._said(X) * self.target_std_ + self.target_mean_
+        found: NDArray[np.float64] = (said[:, 0] if self.single_ else said).numpy()
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = True
+        tags.target_tags.multi_output = True
+        return tags

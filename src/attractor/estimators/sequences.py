@@ -1,0 +1,114 @@
+"""Series as users have them, as padded tensors."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+from torch import Tensor
+
+from attractor.errors import InputError, shortened
+
+HINT = "Give an array (n, time, features) or (n, time), or a list of arrays (time, features)."
+
+
+class Sequences(NamedTuple):
+    """Series side by side.
+
+    Shape:
+        x ``(n, time, features)``, padded with zeros at the end; lengths ``(n,)``, or ``None`` where
+        all are equally long.
+    """
+
+    x: Tensor
+    lengths: Tensor | None
+
+
+def sequences(given: Any) -> Sequences:
+    """Series as one tensor of doubles, once they are known to be whole.
+
+    Args:
+        given: an array ``(n, time, features)``; ``(n, time)`` for one feature; or a list of arrays
+            ``(time, features)`` or ``(time,)``, which need not be equally long.
+
+    Example:
+        >>> sequences(np.ones((5, 7))).x.shape
+        torch.Size([5, 7, 1])
+        >>> sequences([np.ones((3, 2)), np.ones((4, 2))]).lengths
+        tensor([3, 4])
+    """
+    rows = _rows(given)
+    found = _array(given) if rows is None else _padded(rows)
+    _expect_finite(found)
+    return found
+
+
+def _rows(given: Any) -> list[NDArray[np.float64]] | None:
+    """The series one by one where they differ in length; ``None`` where one array holds them."""
+    boxed = isinstance(given, np.ndarray) and given.dtype == object and given.ndim == 1
+    if not (boxed or isinstance(given, list | tuple)) or not len(given):
+        return None
+    try:
+        rows = [np.asarray(one, np.float64) for one in given]
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"expected series of numbers, but got {shortened(given, 60)}: {error}. {HINT}"
+        ) from error
+    if len({one.shape for one in rows}) == 1 and not boxed:
+        return None
+    return rows
+
+
+def _padded(rows: Sequence[NDArray[np.float64]]) -> Sequences:
+    kinds = {one.shape[1:] for one in rows}
+    if len(kinds) > 1 or rows[0].ndim not in (1, 2) or kinds == {(0,)}:
+        raise InputError(
+            "expected a list of series with the same features each, but got shapes "
+            f"{' and '.join(map(str, sorted({one.shape for one in rows})[:4]))}. {HINT}"
+        )
+    lengths = torch.tensor([len(one) for one in rows])
+    if not lengths.all():
+        raise InputError(
+            f"expected at least one step in each series, but series {int(lengths.argmin())} is "
+            "empty. Leave it out."
+        )
+    x = torch.zeros(len(rows), int(lengths.max()), *rows[0].shape[1:], dtype=torch.float64)
+    for place, one in enumerate(rows):
+        x[place, : len(one)] = torch.from_numpy(one)
+    return Sequences(x if x.ndim == 3 else x[..., None], _told(lengths))
+
+
+def _array(given: Any) -> Sequences:
+    try:
+        array = check_array(
+            given, dtype="numeric", allow_nd=True, ensure_all_finite=False, ensure_min_samples=0
+        )
+        x = torch.from_numpy(np.array(array, np.float64))
+    except ValueError as error:
+        raise InputError(
+            f"expected series of numbers, but: {' '.join(str(error).split())} {HINT}"
+        ) from error
+    if x.ndim > 3 or 0 in x.shape:
+        raise InputError(
+            f"expected at least one series of one step, but got an array of shape "
+            f"{tuple(x.shape)}. {HINT}"
+        )
+    return Sequences(x if x.ndim == 3 else x[..., None], None)
+
+
+def _told(lengths: Tensor) -> Tensor | None:
+    return lengths if int(lengths.min()) < int(lengths.max()) else None
+
+
+def _expect_finite(found: Sequences) -> None:
+    beyond = ~found.x.isfinite()
+    if beyond.any():
+        series, step, _ = beyond.nonzero()[0].tolist()
+        value = found.x[beyond][0].item()
+        raise InputError(
+            f"expected finite numbers, but series {series} has "
+            f"{'NaN' if value != value else value} at step {step}. Fill in what is missing, or "
+            "leave the series out."
+        )
