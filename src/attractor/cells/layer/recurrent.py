@@ -6,6 +6,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
+from torch._compile import _disable_dynamo
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from attractor.cells.base import Cell, check_input, map_state, positive
@@ -153,8 +154,9 @@ class Recurrent(nn.Module):
         """The state from which so many sequences start, in the form in which it is returned."""
         return gather(self._starts(batch_size), self._groups, 0)
 
-    # as nn.LSTM: under torch.compile, packed sequences are run as they are
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    # as nn.LSTM: under torch.compile, packed sequences are run as they are; this form of
+    # torch.compiler.disable does not import the compiler, which takes as long as torch itself
+    @_disable_dynamo
     def _forward_packed(self, input: PackedSequence, hx: Any, return_states: bool) -> Any:  # noqa: A002
         if input.batch_sizes.numel() == 0 or input.data.shape[0] == 0:
             raise InputError(

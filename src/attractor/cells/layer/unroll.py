@@ -1,6 +1,7 @@
 """The time loop: a cell over prepared input, for full batches and for ragged ones."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -122,7 +123,7 @@ def _in_chunks(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: b
     with torch._dynamo.config.patch(recompile_limit=1024):
         for parts in zip(*(torch.split(part, cell.chunk) for part in timed), strict=True):
             # the last, shorter piece is not worth a compilation of its own
-            run = _compiled_loop if parts[0].shape[0] == cell.chunk else _loop
+            run = _compiled_loop() if parts[0].shape[0] == cell.chunk else _loop
             piece = run(cell, join(parts), state, return_states)
             state = piece.state
             pieces.append(piece)
@@ -130,7 +131,10 @@ def _in_chunks(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: b
     return Unrolled(torch.cat([piece.output for piece in pieces]), state, states)
 
 
-_compiled_loop = torch.compile(_loop, fullgraph=True)
+@cache
+def _compiled_loop() -> Callable[..., Unrolled]:
+    """Made when first used: the compiler's import takes as long as torch's own."""
+    return torch.compile(_loop, fullgraph=True)
 
 
 def _scan(cell: Cell[Any, Any], prepared: Any, state: Any, return_states: bool) -> Unrolled:
