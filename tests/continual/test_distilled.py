@@ -93,6 +93,18 @@ def test_herding_follows_the_mean_better_than_the_first_samples_do() -> None:
     assert off(chosen) < 0.25 * off(torch.arange(10))
 
 
+def test_herding_takes_the_sample_that_brings_the_mean_nearest_each_time() -> None:
+    some = 2 * torch.randn(12, 3, generator=seeded(4)) + 1
+    chosen = herded(some, 7).tolist()
+
+    def off(rows: list[int]) -> float:
+        return float((some[rows].mean(0) - some.mean(0)).norm())
+
+    for k, best in enumerate(chosen):
+        rest = set(range(12)) - set(chosen[:k])
+        assert best == min(rest, key=lambda one: off([*chosen[:k], one]))
+
+
 def test_der_replays_what_was_said_when_the_memory_came() -> None:
     stream, strategy = digits(), DER(300, replay=5)
     learner = Learner(mlp(), stream, strategy, iterations=10)
