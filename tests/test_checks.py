@@ -1,8 +1,10 @@
 """Checks of options."""
 
+import math
+
 import pytest
 
-from attractor.checks import flag, one_of, whole
+from attractor.checks import flag, one_of, positive, whole
 from attractor.errors import InputError
 
 
@@ -15,6 +17,12 @@ def test_a_number_below_the_least_is_named() -> None:
 def test_what_is_not_a_whole_number_is_named(value: object) -> None:
     with pytest.raises(InputError, match=f"expected lag to be a whole number, but got {value!r}"):
         whole("lag", value, 1)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, math.inf, math.nan, True, "1"])
+def test_what_is_no_finite_number_above_zero_is_named(value: object) -> None:
+    with pytest.raises(InputError, match=f"clip to be a finite number above zero.* got {value!r}"):
+        positive("clip", value)
 
 
 def test_a_word_in_place_of_a_truth_value_is_named() -> None:

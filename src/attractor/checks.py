@@ -68,12 +68,14 @@ def one_of(name: str, value: str, allowed: Iterable[str]) -> str:
 
 
 def positive(name: str, value: object) -> float:
-    """The value, once it is known to be a number above zero.
+    """The value, once it is known to be a finite number above zero.
 
     Example:
         >>> positive("lr", 0.1)
         0.1
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise InputError(f"expected {name} to be above zero, but got {value!r}. Try {name}=0.1.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise InputError(
+            f"expected {name} to be a finite number above zero, but got {value!r}. Try {name}=0.1."
+        )
     return float(value)

@@ -82,6 +82,12 @@ def test_icarl_answers_with_the_nearest_mean_of_its_exemplars() -> None:
     assert isinstance(readout(model)[1], NearestMean)
 
 
+def test_a_class_without_a_mean_is_never_the_answer() -> None:
+    layer = NearestMean(torch.nn.Linear(2, 3)).eval()
+    layer.remember(1, torch.tensor([[-3.0, -4.0]]))
+    assert layer(torch.tensor([[3.0, 4.0], [-1.0, 0.0]])).argmax(1).tolist() == [1, 1]
+
+
 def test_herding_follows_the_mean_better_than_the_first_samples_do() -> None:
     some = F.normalize(torch.randn(200, 6, generator=seeded()))
     chosen = herded(some, 10)

@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from attractor.continual import Learner
 from attractor.errors import InputError, RunError
 from attractor.experiments.kinds import continual
 from attractor.experiments.kinds.continual import ContinualRun
@@ -45,6 +46,14 @@ def test_the_outcome_has_the_matrix_and_its_measures(tmp_path: Path) -> None:
     assert done["test"]["first_task_accuracy"] == pytest.approx(matrix[-1][0], abs=1e-6)
     assert done["steps"] == 3 * 6
     assert config.total == 3 * 6
+
+
+def test_gradients_and_rates_are_limited_as_configured() -> None:
+    config = tiny("train.clip=0.25", "train.schedule=linear", "train.accumulate=3")
+    plan = cast(Learner, continual.build(config, Context()).process).plan
+    assert (plan.clip, plan.schedule, plan.accumulate, plan.clip_value) == (0.25, "linear", 3, None)
+    with pytest.raises(InputError, match=r"train\.clip"):
+        tiny("train.clip=0")
 
 
 def test_the_total_is_of_the_tasks_that_there_are(tmp_path: Path) -> None:

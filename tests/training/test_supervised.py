@@ -250,7 +250,7 @@ def test_impossible_plans_are_refused() -> None:
         Plan(5, autocast="float16")
     with pytest.raises(InputError, match="known schedule .* got 'cosin'. Did you mean 'cosine'"):
         Plan(5, schedule="cosin")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="expected clip to be above zero, but got -1"):
+    with pytest.raises(InputError, match="clip to be a finite number above zero, but got -1"):
         Plan(5, clip=-1)
 
 

@@ -11,9 +11,9 @@ from pydantic import Field
 from attractor.continual import STRATEGIES, Learner, Strategy, combine
 from attractor.continual.metrics import MEASURES, NAMES
 from attractor.errors import InputError
-from attractor.experiments.config import Kind, RunConfig, Settings
+from attractor.experiments.config import Kind, RunConfig
 from attractor.experiments.kinds.features import Features, Source, kept_features
-from attractor.experiments.kinds.parts import Spec, derived_seed, device_of, seeded
+from attractor.experiments.kinds.parts import Spec, Updates, derived_seed, device_of, seeded
 from attractor.experiments.work import Work
 from attractor.models import make_model
 from attractor.runs.drive import Context
@@ -21,8 +21,8 @@ from attractor.tables import lookup, make
 from attractor.tasks.streams import STREAMS, Stream, inject_noise
 
 
-class Train(Settings):
-    """How a learner is trained; ``steps`` are the updates of each task."""
+class Train(Updates):
+    """How a learner is trained; ``steps`` are the updates of each task, and a schedule is too."""
 
     batch_size: int = Field(default=10, ge=1)
     log_every: int = Field(default=10, ge=1)
@@ -81,6 +81,7 @@ def build(config: ContinualRun, context: Context) -> Work:
         seed=derived_seed(config.seed, "batches") % 2**62,
         log_every=config.train.log_every,
         split=split,
+        **config.train.limits,
     )
     return Work(learner, stream, lambda: {**outcome(learner), "split": split})
 

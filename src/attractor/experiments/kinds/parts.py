@@ -3,16 +3,20 @@
 import hashlib
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import torch
+from pydantic import Field
 from torch import Generator, nn
 
 from attractor.errors import InputError
+from attractor.experiments.config import Settings
 from attractor.models.table import Model, make_model, model_entry, model_name
 from attractor.runs.drive import Context
 from attractor.tables import lookup, make
 from attractor.tasks import TASKS, StrokeDigits, Task
+from attractor.training import Plan
+from attractor.training.schedules import Schedule
 
 Spec = dict[str, Any]
 """A table of a configuration: a ``name``, and options that are checked by it."""
@@ -25,6 +29,22 @@ SHOWN = {
     "strokes": "rows",
 }
 """In which order a task shows images to a network, unless the configuration says another."""
+
+
+class Updates(Settings):
+    """What becomes of gradients and rates in each update; see `attractor.training.Plan`."""
+
+    accumulate: int = Field(default=Plan.accumulate, ge=1)
+    clip: float | None = Field(default=Plan.clip, gt=0)
+    clip_value: float | None = Field(default=Plan.clip_value, gt=0)
+    autocast: Literal["bfloat16"] | None = None
+    schedule: Schedule | None = Plan.schedule
+    """How the rate falls to zero by the last step; by default it stays."""
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """These alone, by name."""
+        return {name: getattr(self, name) for name in Updates.__annotations__}
 
 
 def derived_seed(seed: int, purpose: str) -> int:

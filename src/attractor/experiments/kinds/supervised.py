@@ -13,9 +13,10 @@ from torch import Generator, nn
 
 from attractor.cells import compile_steps
 from attractor.errors import InputError
-from attractor.experiments.config import Frozen, Kind, RunConfig, Settings
+from attractor.experiments.config import Frozen, Kind, RunConfig
 from attractor.experiments.kinds.parts import (
     Spec,
+    Updates,
     derived_seed,
     device_of,
     model_for,
@@ -32,7 +33,6 @@ from attractor.optimisers.table import optimiser_entry
 from attractor.runs.drive import Context
 from attractor.tasks import Task
 from attractor.training import Chained, Plan, Supervised, Tuning
-from attractor.training.schedules import Schedule
 
 MEASURES = {
     "sparsity": Measure("none", "share"),
@@ -42,14 +42,10 @@ MEASURES = {
 """What is measured of any task; how much of a network is pruned does not say how good it is."""
 
 
-class Train(Settings):
+class Train(Updates):
     """How a model is trained; see `attractor.training.Plan`."""
 
     batch_size: int = Field(default=Plan.batch_size, ge=1)
-    accumulate: int = Field(default=Plan.accumulate, ge=1)
-    clip: float | None = Field(default=Plan.clip, gt=0)
-    clip_value: float | None = Field(default=Plan.clip_value, gt=0)
-    autocast: Literal["bfloat16"] | None = None
     log_every: int = Field(default=Plan.log_every, ge=1)
     eval_every: int = Field(default=100, ge=1)
     eval_batch_size: int = Field(default=Plan.eval_batch_size, ge=1)
@@ -63,8 +59,6 @@ class Train(Settings):
     average_after: int | None = Field(default=Plan.average_after, ge=1)
     average_when_stale: int | None = Field(default=Plan.average_when_stale, ge=1)
     """Average weights once validation is worse than so many measurements ago: NT-ASGD."""
-    schedule: Schedule | None = Plan.schedule
-    """How the rate falls to zero by the last step; by default it stays."""
     tune_steps: int | None = Field(default=None, ge=1)
     """Updates with each learning rate of a grid; by default as many as ``steps``."""
     compile: bool = False
