@@ -139,9 +139,19 @@ def test_dry_run_does_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("jobs", ["1", "2"])
-@pytest.mark.parametrize("whom", ["group", "parent"])
+@pytest.mark.parametrize(
+    ("number", "jobs", "whom"),
+    [  # each pair of two once; all of them with `make slow`
+        (signal.SIGINT, "1", "parent"),
+        (signal.SIGINT, "2", "group"),
+        (signal.SIGTERM, "1", "group"),
+        (signal.SIGTERM, "2", "parent"),
+        pytest.param(signal.SIGINT, "1", "group", marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, "2", "parent", marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, "1", "parent", marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, "2", "group", marks=pytest.mark.slow),
+    ],
+)
 def test_stopped_by_a_signal(number: signal.Signals, jobs: str, whom: str, tmp_path: Path) -> None:
     """Ctrl-C reaches the whole group, a job manager's signal only the parent: both save."""
     long = ("--set", "train.steps=100000", "--set", "train.checkpoint_every=100000")

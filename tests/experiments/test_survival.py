@@ -25,8 +25,6 @@ from experiments.helpers import (
     tiny,
 )
 
-KILLS = 24
-
 
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -37,7 +35,8 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.timeout(600)
-def test_kill_9_at_random_moments(unbroken: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("wanted", [8, pytest.param(24, marks=pytest.mark.slow)])
+def test_kill_9_at_random_moments(wanted: int, unbroken: Path, tmp_path: Path) -> None:
     """Kill points are spread over start-up, training, checkpoints and the end, in real processes.
 
     Each process is killed a random while after its run folder shows life, so that hits fall
@@ -47,7 +46,7 @@ def test_kill_9_at_random_moments(unbroken: Path, tmp_path: Path) -> None:
     folder = run_folder(tmp_path, config)
     rng = random.Random(0)
     kills, in_training, after_checkpoint = 0, 0, 0
-    while kills < KILLS:
+    while kills < wanted:
         process = attractor("run", TINY, "--only", "GRU", "--seed", "0", "--out", tmp_path, "-q")
         metrics = folder / "metrics.jsonl"
         before = metrics.stat().st_size if metrics.exists() else 0
@@ -74,8 +73,8 @@ def test_kill_9_at_random_moments(unbroken: Path, tmp_path: Path) -> None:
             after_checkpoint += (folder / checkpoint.CURRENT).exists()
             for path in folder.glob("checkpoint*.safetensors") if folder.exists() else ():
                 assert checkpoint.read_state(path) is not None, "a half-written checkpoint"
-    assert in_training >= KILLS / 3, f"only {in_training} of {kills} kills fell into training"
-    assert after_checkpoint >= KILLS / 3, f"only {after_checkpoint} kills fell behind a checkpoint"
+    assert in_training >= wanted / 3, f"only {in_training} of {kills} kills fell into training"
+    assert after_checkpoint >= wanted / 3, f"only {after_checkpoint} kills fell behind a checkpoint"
     final = called("run", TINY, "--only", "GRU", "--seed", "0", "--out", tmp_path, "-q")
     assert final.returncode == 0, final.stderr
     assert numbers(folder) == numbers(unbroken)
@@ -120,8 +119,12 @@ def seen(folder: Path) -> None:
     ("file", "label", "changes"),
     [
         (TINY_OPTIMISERS, "LSTM", (*LONGER, "meta.learners=8")),
-        (TINY_OPTIMISERS, "MTL2L, PES", (*LONGER, "meta.updates=12")),
-        (TINY_OPTIMISERS, "Adam, tuned", (*LONGER, "train.tune_steps=20")),
+        pytest.param(
+            TINY_OPTIMISERS, "MTL2L, PES", (*LONGER, "meta.updates=12"), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            TINY_OPTIMISERS, "Adam, tuned", (*LONGER, "train.tune_steps=20"), marks=pytest.mark.slow
+        ),
         (TINY_STREAM, "both", LONGER),
         (Path("seen.toml"), "naive", SEEN),
     ],
