@@ -101,6 +101,26 @@ def test_a_strategy_that_keeps_numbers_of_weights_refuses_a_head_that_grows() ->
         learner.learn(stream[2])
 
 
+@pytest.mark.parametrize("make", [ER, LwF, partial(ICaRL, 60)])
+def test_a_learner_whose_head_grew_goes_on_after_a_checkpoint(make: Any) -> None:
+    stream = digits()
+
+    def made() -> Learner:
+        return Learner(mlp(), stream[:2], make(), iterations=9, optimiser=FASTER)
+
+    one, other = made(), made()
+    one.learn(stream[2])
+    one.add(stream[3])
+    for _ in range(4):
+        one.advance()
+    for task in stream[2:4]:
+        other.add(task)
+    other.load_state_dict(one.state_dict())
+    while not one.done:
+        assert one.advance() == other.advance()
+    assert torch.equal(flat(one), flat(other))
+
+
 def test_moments_of_old_answers_are_kept() -> None:
     stream = digits()
     learner = Learner(mlp(), stream[:1], iterations=20, optimiser=FASTER)

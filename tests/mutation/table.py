@@ -96,7 +96,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "contracts/test_strategy_references.py",
         "continual/test_distilled.py",
     ),
-    "continual/columns.py": ("contracts/test_strategy_references.py",),
+    "continual/columns.py": ("contracts/test_strategy_references.py", "continual/test_columns.py"),
     "continual/classes.py": ("continual/test_classes.py", "contracts/test_strategy_references.py"),
     "dynamics/equilibria.py": ("dynamics/test_maps.py",),
     "dynamics/energies.py": ("dynamics/test_optimisation.py",),

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attractor.continual.readouts import readout
 from attractor.state import cloned
 from attractor.tasks import Batch
 from attractor.tasks.answers import answer
@@ -45,10 +46,19 @@ class Teacher:
         return None if self.model is None else cloned(dict(self.model.state_dict()))
 
     def load_state_dict(self, state: dict[str, Any] | None, like: nn.Module) -> None:
-        """Go on as another one was; `like` is a network of the same kind."""
+        """Go on as another one was; `like` is a network of its kind, with any answers."""
         self.model = None if state is None else _frozen(like)
         if self.model is not None and state is not None:
+            _resize(self.model, state)
             self.model.load_state_dict(state)
+
+
+def _resize(model: nn.Module, state: dict[str, Any]) -> None:
+    """Give a network as many answers as that of a state has."""
+    name, layer = readout(model)
+    layer.out_features = len(state[f"{name}.weight"])
+    for own in (*layer.parameters(), *layer.buffers()):
+        own.data = own.new_empty(layer.out_features, *own.shape[1:])
 
 
 def _frozen(model: nn.Module) -> nn.Module:
