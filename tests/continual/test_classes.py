@@ -9,7 +9,8 @@ import torch
 from attractor import InputError
 from attractor.continual import ER, confusion, per_class, to_csv, top_k, train
 from attractor.models import MLP
-from attractor.tasks.streams import split_images
+from attractor.tasks import ArrayTask, Data
+from attractor.tasks.streams import Stream, split_images
 
 
 def test_confusion_agrees_with_the_accuracies_and_counts_every_sample() -> None:
@@ -27,6 +28,13 @@ def test_confusion_agrees_with_the_accuracies_and_counts_every_sample() -> None:
     assert top_k(result.model, stream, 1) < top_k(result.model, stream, 3) < 1.0
     with pytest.raises(InputError, match="at most the 10 outputs of the model, but got 11. Try 5"):
         top_k(result.model, stream, 11)
+
+
+def test_an_answer_that_is_no_class_of_the_stream_is_not_taken_for_its_last() -> None:
+    data = Data(torch.eye(4)[[0, 3, 3, 1]], torch.tensor([0, 1, 2, 1]))
+    stream = Stream("one", [ArrayTask("a", 0, data, data, (0, 1, 2))])
+    found = confusion(torch.nn.Identity(), stream)
+    assert found.tolist() == [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
 
 
 def test_all_that_is_measured_goes_into_a_table(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def confusion(model: nn.Module, stream: Stream, *, split: Split = "test") -> Ten
         split: of the samples.
 
     Shape:
-        ``(classes, classes)``, whole numbers; a row for each right answer.
+        ``(outputs, outputs)`` of the model, whole numbers; a row for each right answer.
 
     Example:
         >>> from attractor.tasks import ArrayTask, Data
@@ -35,8 +35,8 @@ def confusion(model: nn.Module, stream: Stream, *, split: Split = "test") -> Ten
                 [0, 1, 0]])
     """
     said, right = _answers(model, stream, split)
-    size = stream.outputs
-    pairs = right * size + said.argmax(-1).clamp(max=size - 1)
+    size = said.shape[-1]
+    pairs = right * size + said.argmax(-1)
     return torch.bincount(pairs, minlength=size * size).view(size, size)
 
 
