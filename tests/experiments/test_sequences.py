@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from attractor.results.published import published
 
 from attractor.experiments.table import EXPERIMENTS, load
 from attractor.experiments.train import build, runs_of
-from attractor.results.published import published
 from attractor.runs.drive import Context
 from attractor.tasks.data import data_root
 

@@ -14,6 +14,7 @@ from attractor.cli.figure import figure
 from attractor.cli.list import list_
 from attractor.cli.meta import app as meta
 from attractor.cli.report import report
+from attractor.cli.reproduce import reproduce
 from attractor.cli.run import run
 from attractor.cli.sweep import sweep
 from attractor.cli.text import Formatter, warn
@@ -32,6 +33,7 @@ app.command("run", epilog="Example: attractor run demo --set train.steps=200 --o
 app.command(
     "sweep", epilog="Example: attractor sweep demo --grid model.hidden_size=16,32 --seeds 0-1"
 )(sweep)
+app.command("reproduce", epilog="Example: attractor reproduce table-6.1 --budget quick")(reproduce)
 app.command("verify", epilog="Example: attractor verify runs/demo/lstm-0-*")(verify)
 app.command("list", epilog="Example: attractor list cells")(list_)
 app.command("report", epilog="Example: attractor report runs/demo -o report.html")(report)

@@ -1,7 +1,6 @@
-"""What runs came to: variants, summaries, curves, and published numbers beside them."""
+"""What runs came to: variants, summaries and curves."""
 
 from attractor.results.curves import curve as curve
-from attractor.results.published import published as published
 from attractor.results.summary import summary as summary
 from attractor.results.variants import variants as variants
 from attractor.runs.read import load_runs as load_runs

@@ -1,0 +1,167 @@
+"""``attractor reproduce``: a table, figure or claim of the papers, run and compared."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attractor.cli.run import DATA_HELP, exit_code, explain, parse_seeds
+from attractor.errors import InputError
+
+if TYPE_CHECKING:
+    from attractor.reproduction.outcomes import Outcomes
+    from attractor.reproduction.targets import Target
+
+
+class Length(StrEnum):
+    """How long runs are."""
+
+    quick = "quick"
+    full = "full"
+
+
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="TARGET", help="Such as table-6.1 or 001/table-4.1; list; pages."),
+    ],
+    budget: Annotated[Length, typer.Option(help="Minutes, or as published.")] = Length.quick,
+    seed: Annotated[
+        list[str] | None,
+        typer.Option("--seed", "--seeds", help="Not the target's seeds, but 3, 0-9 or 0,2,5."),
+    ] = None,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Show the stored results, run nothing.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the table and the page; by default OUT/reproduction."),
+    ] = None,
+    pages: Annotated[Path, typer.Option(help="With `pages`: the folder of the pages.")] = Path(
+        "docs"
+    ),
+    data: Annotated[Path | None, typer.Option(help=DATA_HELP, show_default=False)] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Runs at a time; by default all cores."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With `list`: print as JSON.")] = False,
+) -> None:
+    """Run what a published table, figure or claim needs, and compare. Finished runs are reused."""
+    if name == "list":
+        _list(as_json)
+        return
+    from attractor.reproduction.targets import target
+
+    if name == "pages":
+        from attractor.reproduction.pages import write_pages
+
+        for path in write_pages(pages):
+            typer.echo(str(path))
+        return
+    from attractor.reproduction.stock import kept
+
+    one = target(name)
+    if stored:
+        _show(one, kept(one))
+        return
+    if one.figure and not one.experiments("full"):
+        raise InputError(
+            f"expected a target with runs, but {one.key} is a drawing. "
+            f"Try `attractor figure {one.figure}`."
+        )
+    _run(one, budget, parse_seeds(",".join(seed or [])), out, keep, data, jobs, quiet)
+
+
+def _run(
+    one: "Target",
+    budget: Length,
+    seeds: list[int],
+    out: Path,
+    keep: Path | None,
+    data: Path | None,
+    jobs: int | None,
+    quiet: bool,
+) -> None:
+    from attractor.cli.progress import Watch
+    from attractor.experiments.train import run_all
+    from attractor.files import write_atomic
+    from attractor.reproduction.outcomes import write
+    from attractor.reproduction.pages import target_page
+    from attractor.reproduction.tables import all_claims
+    from attractor.reproduction.work import configs, outcomes
+    from attractor.runs.engines import Places
+    from attractor.runs.memory import keep_memory
+
+    keep_memory()
+    found = configs(one, budget.value, seeds)
+    with Watch(found, out, quiet=quiet) as watch:
+        ended = run_all(found, out, data=data, places=Places(jobs=jobs), on_end=watch.end)
+    explain(ended)
+    results = outcomes(found, out)
+    _show(one, results)
+    if results:
+        folder = keep or out / "reproduction"
+        write(results, folder / f"{one.slug}.csv.gz")
+        page = target_page(one, results, all_claims(one, results)[one.key])
+        write_atomic(folder / f"{one.slug}.md", page)
+        typer.echo(f"{folder / one.slug}.md and .csv.gz")
+    raise typer.Exit(exit_code([one.how for one in ended]))
+
+
+def _show(one: "Target", results: "Outcomes") -> None:
+    """Published, ours, interval, verdict; then the claims."""
+    from attractor.cli.tables import table
+    from attractor.reproduction.tables import (
+        CLAIMS,
+        NUMBERS,
+        all_claims,
+        budget_of,
+        claim_rows,
+        number_rows,
+    )
+
+    typer.echo(f"{one.key}: {one.what} ({one.document})")
+    if one.note:
+        typer.echo(one.note)
+    if rows := number_rows(one, results, budget_of(one, results)):
+        table(NUMBERS, rows, right=(2, 3, 4, 5))
+    if told := all_claims(one, results)[one.key]:
+        table(CLAIMS, claim_rows(told), right=(1, 2, 3, 4, 5))
+
+
+def _list(as_json: bool) -> None:
+    from attractor.cli.tables import table
+    from attractor.reproduction.costs import minutes
+    from attractor.reproduction.stock import status
+    from attractor.reproduction.targets import TARGETS
+
+    rows = [
+        {
+            "target": one.key,
+            "what": one.what,
+            "data": ", ".join(one.data),
+            "quick": minutes(one, "quick"),
+            "full": minutes(one, "full"),
+            "status": status(one),
+            "note": one.note,
+        }
+        for one in TARGETS.values()
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    typer.echo("quick and full are estimated minutes of one core")
+    columns = ["target", "what", "data", "quick", "full", "status"]
+    shown = [[_text(row[name]) for name in columns] for row in rows]
+    table(columns, shown, right=(3, 4))
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+    return "-" if value is None else str(value)

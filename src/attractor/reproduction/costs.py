@@ -1,0 +1,33 @@
+"""What a target costs: minutes of one core, from a few measured updates of each experiment."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from attractor.reproduction.targets import Budget, Target
+
+
+@cache
+def costs() -> dict[str, Any]:
+    """By experiment, the minutes of one run and the number of seeds of its file."""
+    text = Path(__file__).with_name("costs.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def minutes(target: Target, budget: Budget) -> float | None:
+    """Estimated minutes of one core for all runs of a target; ``None`` if that is not known.
+
+    Example:
+        >>> from attractor.reproduction.targets import target
+        >>> 1 < minutes(target("table-6.1"), "quick") < minutes(target("table-6.1"), "full")
+        True
+    """
+    asked = target.experiments(budget)
+    if not asked or not all(name in costs() for name in asked):
+        return None
+    each = (
+        costs()[name]["minutes"] * len(labels) * (len(seeds) or costs()[name]["seeds"])
+        for name, (seeds, labels) in asked.items()
+    )
+    return float(sum(each))

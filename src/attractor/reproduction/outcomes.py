@@ -1,0 +1,148 @@
+"""What runs came to as one table: a line for each number, kept compressed in an open format."""
+
+import csv
+import gzip
+import io
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from attractor.errors import InputError
+from attractor.files import write_atomic
+from attractor.runs.read import Run
+
+STORED = Path(__file__).with_name("stored")
+"""The results that come with the package, a table for each target."""
+
+END = "end"
+"""The split under which a run's final measures stand; those on the way have their own."""
+
+LONGEST = 200
+"""Rows of a split that are kept of one run; more are thinned evenly."""
+
+
+class Row(NamedTuple):
+    """One number of one run."""
+
+    experiment: str
+    budget: str
+    label: str
+    seed: int
+    run: str
+    split: str
+    step: int
+    measure: str
+    value: float
+
+
+class Outcomes:
+    """Numbers of runs by experiment, variant and seed.
+
+    Args:
+        rows: of any number of runs.
+
+    Example:
+        >>> rows = [Row("demo", "full", "A", seed, "a", END, 5, "accuracy", 0.5) for seed in (1, 0)]
+        >>> Outcomes(rows).final("demo", "A", "accuracy")
+        {0: 0.5, 1: 0.5}
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows = sorted(dict.fromkeys(rows))
+        self._index: dict[tuple[str, str, str, str], dict[int, dict[int, float]]] = {}
+        for row in self.rows:
+            key = (row.experiment, row.label, row.split, row.measure)
+            self._index.setdefault(key, {}).setdefault(row.seed, {})[row.step] = row.value
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    def final(self, experiment: str, label: str, measure: str) -> dict[int, float]:
+        """By seed, the measure that the runs of a variant ended with."""
+        found = self._index.get((experiment, label, END, measure), {})
+        return {seed: next(iter(values.values())) for seed, values in sorted(found.items())}
+
+    def window(
+        self, experiment: str, label: str, measure: str, split: str, first: int, last: int
+    ) -> dict[int, float]:
+        """By seed, the mean of what was logged from one step to another, both included."""
+        found = self._index.get((experiment, label, split, measure), {})
+        inside = {
+            seed: [value for step, value in values.items() if first <= step <= last]
+            for seed, values in sorted(found.items())
+        }
+        return {seed: sum(values) / len(values) for seed, values in inside.items() if values}
+
+    def budget(self, experiment: str) -> str | None:
+        """The budget of an experiment's runs; ``None`` if there are none."""
+        return next((row.budget for row in self.rows if row.experiment == experiment), None)
+
+    def joined(self, other: "Outcomes") -> "Outcomes":
+        """These and those of another; where both have a run of one seed, the other's stands."""
+        newer = {(row.experiment, row.label, row.seed) for row in other.rows}
+        kept = [row for row in self.rows if (row.experiment, row.label, row.seed) not in newer]
+        return Outcomes([*kept, *other.rows])
+
+
+def of_runs(runs: Iterable[Run], wanted: Iterable[tuple[str, str]]) -> Outcomes:
+    """The numbers of finished runs: what they ended with, and what they logged on the way.
+
+    Args:
+        runs: those that are not done, and those of other variants, are left out.
+        wanted: experiments and labels.
+    """
+    wanted = set(wanted)
+    rows: list[Row] = []
+    for run in runs:
+        if run.status != "done" or (run.experiment, run.label) not in wanted:
+            continue
+        head = (run.experiment, run.budget, run.label, run.seed, run.folder.name)
+        steps = int(run.outcome.get("steps") or 0)
+        rows += [Row(*head, END, steps, name, value) for name, value in run.test.items()]
+        for name in ("parameters", "seconds"):
+            if isinstance(value := run.outcome.get(name), int | float):
+                rows.append(Row(*head, END, steps, name, float(value)))
+        for split in ("train", "valid", "test"):
+            names = {n for row in run.rows if row["split"] == split for n in row}
+            for name in names - {"step", "split"}:
+                series = list(run.series(split, name).items())
+                every = -(-len(series) // LONGEST)
+                rows += [Row(*head, split, step, name, v) for step, v in series[:: every or 1]]
+    return Outcomes(rows)
+
+
+def write(outcomes: Outcomes, path: Path) -> None:
+    """Keep numbers as a compressed table; the same numbers give the same file, byte for byte."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(Row._fields)
+    table.writerows([*row[:-1], f"{row.value:.7g}"] for row in outcomes.rows)
+    raw = io.BytesIO()
+    with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as file:
+        file.write(text.getvalue().encode())
+    write_atomic(path, raw.getvalue())
+
+
+def read(path: Path) -> Outcomes:
+    """Numbers that `write` kept."""
+    try:
+        lines = list(csv.reader(io.StringIO(gzip.decompress(path.read_bytes()).decode())))
+        if tuple(lines[0]) != Row._fields:
+            raise ValueError(f"columns {lines[0]}")
+        return Outcomes(
+            Row(a, b, c, int(seed), run, split, int(step), measure, float(value))
+            for a, b, c, seed, run, split, step, measure, value in lines[1:]
+        )
+    except (OSError, EOFError, ValueError, IndexError) as error:
+        raise InputError(
+            f"expected a table of results in {path}, but could not read it ({error}). "
+            "Try making it again with `attractor reproduce TARGET`."
+        ) from error
+
+
+@cache
+def stored(slug: str) -> Outcomes:
+    """The numbers that come with the package for a target; none if it was not run."""
+    path = STORED / f"{slug}.csv.gz"
+    return read(path) if path.is_file() else Outcomes([])

@@ -1,0 +1,120 @@
+"""Results as rows of text, for the terminal and for pages."""
+
+import math
+from collections.abc import Iterable
+
+from attractor.reproduction.claims import Finding, corrected, examined
+from attractor.reproduction.derived import Place, places
+from attractor.reproduction.outcomes import Outcomes
+from attractor.reproduction.published import of_target
+from attractor.reproduction.stock import kept
+from attractor.reproduction.targets import TARGETS, Budget, Target
+from attractor.reproduction.verdicts import Judged, judged
+
+NONE = ""
+
+NUMBERS = ("row", "column", "published", "ours", "95%", "seeds", "verdict")
+CLAIMS = ("claim", "difference", "95%", "effect", "seeds", "p (Holm)", "verdict")
+
+
+def number_rows(target: Target, outcomes: Outcomes, budget: Budget) -> list[list[str]]:
+    """A row for each published number."""
+    if target.contests:
+        return _place_rows(target, places(target.contests, outcomes))
+    return [_number_row(one) for one in judged(target, outcomes, budget)]
+
+
+def _number_row(one: Judged) -> list[str]:
+    number, ours = one.number, one.ours
+    spread = NONE if number.spread is None else f" ± {number.spread:g}"
+    mean = half = seeds = NONE
+    if ours is not None:
+        digits = max(2, -math.floor(math.log10(2 * number.rounding)))
+        mean, seeds = f"{ours.mean:,.{digits}f}", str(ours.n)
+        half = NONE if ours.half_width is None else f"± {ours.half_width:,.{digits}f}"
+    elif one.single is not None:
+        mean = f"{one.single:.4g}"
+    published = f"{number.value:,g}{spread} {number.unit}"
+    return [number.row, number.column, published, mean, half, seeds, one.verdict]
+
+
+def _place_rows(target: Target, found: Iterable[Place]) -> list[list[str]]:
+    by_row = {one.row: one for one in found}
+    rows = []
+    for number in of_target(target.key):
+        one = by_row.get(number.row)
+        tasks = one.tasks if one else 0
+        ours = None if one is None else one.first if "1" in number.column else one.second
+        whole = tasks == len(target.contests)
+        verdict = "agrees" if ours == number.value else "differs"
+        rows.append(
+            [
+                number.row,
+                number.column,
+                f"{number.value:g} {number.unit}",
+                str(ours) if tasks else NONE,
+                NONE,
+                NONE,
+                verdict if whole else f"{tasks} of {len(target.contests)} tasks run",
+            ]
+        )
+    return rows
+
+
+def claim_row(one: Finding, *, share: bool = True) -> list[str]:
+    """A claim, the difference of the two variants, and the verdict."""
+    scale = 100 if share else 1
+    unit = " points" if share else NONE
+    difference = NONE if one.difference is None else f"{scale * one.difference:+.3g}{unit}"
+    half = NONE if one.half_width is None else f"± {scale * one.half_width:.2g}"
+    effect = NONE if one.effect is None else f"{one.effect:+.2f}"
+    p = (
+        NONE
+        if one.corrected is None
+        else "< 0.001"
+        if one.corrected < 1e-3
+        else f"{one.corrected:.3f}"
+    )
+    seeds = f"{one.right} of {one.n}" if one.half_width is not None else str(one.n or NONE)
+    return [one.claim.says, difference, half, effect, seeds, p, one.verdict]
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 1e-3 else f"{value:.3f}"
+
+
+SHARES = ("accuracy", "transfer", "error", "sparsity")
+
+
+def is_share(one: Finding) -> bool:
+    """Whether the measure of a claim is a share of one, to be shown in points."""
+    return any(word in one.claim.measure for word in SHARES)
+
+
+def claim_rows(found: Iterable[Finding]) -> list[list[str]]:
+    """A row for each claim."""
+    return [claim_row(one, share=is_share(one)) for one in found]
+
+
+def budget_of(target: Target, outcomes: Outcomes) -> Budget:
+    """Full where there are results of the document's budget, else quick."""
+    full = target.experiments("full")
+    return "full" if any(outcomes.budget(name) == "full" for name in full) else "quick"
+
+
+def all_claims(own: Target | None = None, new: Outcomes | None = None) -> dict[str, list[Finding]]:
+    """By target, its claims, corrected over all that have results.
+
+    Args:
+        own: a target whose results are not the stored ones.
+        new: its results.
+    """
+    each: list[tuple[str, Finding]] = []
+    for key, target in TARGETS.items():
+        found = new if own is not None and new is not None and key == own.key else kept(target)
+        budget = budget_of(target, found)
+        each += [(key, examined(claim, found, budget)) for claim in target.claims]
+    done: dict[str, list[Finding]] = {key: [] for key in TARGETS}
+    for (key, _), one in zip(each, corrected(one for _, one in each), strict=True):
+        done[key].append(one)
+    return done

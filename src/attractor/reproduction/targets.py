@@ -1,0 +1,213 @@
+"""What can be reproduced: one entry for each table, figure and claim of the documents."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from attractor.errors import InputError, unknown
+from attractor.reproduction.published import DOCUMENTS, Number
+
+Budget = Literal["quick", "full"]
+Test = Literal["higher", "lower", "same", "steadier"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An experiment that gives numbers of a target.
+
+    Args:
+        full: the experiment at the budget of the document.
+        quick: one that takes minutes: a shorter experiment, or the full one with few seeds.
+        quick_seeds: the seeds of the latter; empty for those of its file.
+        rows: by the row of the document, the label of our variant.
+        quick_rows: the same for the quick experiment, where its labels are others; empty where it
+            has no such variant.
+        columns: by the column of the document, our measure; ``/best`` and ``/deviation`` after it
+            take the best and the standard deviation over seeds.
+        prefix: what the rows of the document have before the names in ``rows``.
+    """
+
+    full: str | None = None
+    quick: str | None = None
+    quick_seeds: tuple[int, ...] = ()
+    rows: Mapping[str, str] = field(default_factory=dict)
+    quick_rows: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+
+    def has(self, number: Number) -> bool:
+        """Whether a published number is one of those that this gives."""
+        row = number.row.removeprefix(self.prefix)
+        named = number.row.startswith(self.prefix) and row in self.rows
+        return named and number.column in self.columns
+
+    def label(self, row: str, budget: Budget = "full") -> str:
+        """Our variant for a row of the document."""
+        own = row.removeprefix(self.prefix)
+        return self.quick_rows.get(own, self.rows[own]) if budget == "quick" else self.rows[own]
+
+    def experiment(self, budget: Budget) -> str | None:
+        return self.full if budget == "full" else self.quick
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A comparison that a document makes, as a test on runs that share their seeds.
+
+    Args:
+        says: the claim, in our words.
+        experiment: whose runs decide, at full budget.
+        quick: the experiment whose runs are looked at with a quick budget.
+        ours: the label of the variant that is claimed to be better.
+        other: that of the one it is compared with.
+        measure: what is compared, as runs end with it.
+        test: ``higher`` or ``lower`` (paired t test), ``same`` (within ``margin``, two one-sided
+            tests) or ``steadier`` (paired t test on distances from the median).
+        margin: what counts as the same, in units of the measure.
+        split: takes the mean of a logged row of this split, from step ``first`` to ``last``.
+        why: by verdict, what explains it.
+    """
+
+    says: str
+    experiment: str
+    ours: str
+    other: str
+    measure: str
+    test: Test = "higher"
+    quick: str | None = None
+    margin: float = 0.0
+    split: str | None = None
+    first: int = 0
+    last: int = 0
+    lines: str = ""
+    why: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A task in which networks are ranked, for a table that counts who is among the best."""
+
+    experiment: str
+    measure: str
+    rows: Mapping[str, str]
+    test: Literal["higher", "lower"] = "higher"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table, a figure or a claim of a document, and what it takes to reproduce it.
+
+    Args:
+        key: document and place, such as ``000/table-6.1``.
+        kind: ``table``, ``figure`` or ``claim``.
+        what: it is about, in our words.
+        lines: where it stands in the text of the document.
+        data: the data sets that are needed.
+        sources: the experiments that give its numbers.
+        claims: what it is said to show.
+        figure: the name by which ``attractor figure`` draws it.
+        tolerance: how far from a published number a mean may be and still count as close, in its
+            unit.
+        derived: the targets whose results this one is made of.
+        contests: where this one counts who is among the best.
+        note: what a reader must know: why there is no configuration, or what is different.
+        see: a page of the documentation with more.
+    """
+
+    key: str
+    kind: Literal["table", "figure", "claim"]
+    what: str
+    lines: str = ""
+    data: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    figure: str = ""
+    tolerance: float = 1.0
+    derived: tuple[str, ...] = ()
+    contests: tuple[Contest, ...] = ()
+    note: str = ""
+    see: str = ""
+
+    @property
+    def document(self) -> str:
+        return DOCUMENTS[self.key.partition("/")[0]]
+
+    @property
+    def name(self) -> str:
+        """Without the document, such as ``table-6.1``."""
+        return self.key.partition("/")[2]
+
+    @property
+    def slug(self) -> str:
+        """As a file is named, such as ``000-table-6.1``."""
+        return self.key.replace("/", "-")
+
+    def experiments(self, budget: Budget) -> dict[str, tuple[tuple[int, ...], tuple[str, ...]]]:
+        """What to run: by experiment its seeds (empty for those of its file) and its variants."""
+        found: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {}
+
+        def add(name: str | None, seeds: tuple[int, ...], labels: tuple[str, ...]) -> None:
+            if name is not None:
+                old_seeds, old = found.get(name, (seeds, ()))
+                every = dict.fromkeys(filter(None, (*old, *labels)))
+                found[name] = (old_seeds or seeds, tuple(every))
+
+        for one in self.sources:
+            rows = {**one.rows, **(one.quick_rows if budget == "quick" else {})}
+            seeds = one.quick_seeds if budget == "quick" else ()
+            add(one.experiment(budget), seeds, tuple(rows.values()))
+        for claim in self.claims:
+            name = claim.experiment if budget == "full" else claim.quick
+            add(name, found.get(name or "", ((), ()))[0], (claim.ours, claim.other))
+        return found
+
+
+def _target(key: str, entry: dict[str, Any]) -> Target:
+    sources = tuple(
+        Source(**{**one, "quick_seeds": tuple(one.get("quick_seeds", ()))})
+        for one in entry.pop("source", ())
+    )
+    claims = tuple(Claim(**one) for one in entry.pop("claim", ()))
+    contests = tuple(Contest(**one) for one in entry.pop("contest", ()))
+    return Target(
+        key,
+        sources=sources,
+        claims=claims,
+        contests=contests,
+        data=tuple(entry.pop("data", ())),
+        derived=tuple(entry.pop("derived", ())),
+        **entry,
+    )
+
+
+def _read() -> dict[str, Target]:
+    found: dict[str, Target] = {}
+    for path in sorted((Path(__file__).parent / "documents").glob("*.toml")):
+        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["target"]:
+            key = entry.pop("key")
+            found[key] = _target(key, entry)
+    return found
+
+
+TARGETS: dict[str, Target] = _read()
+
+
+def target(name: str) -> Target:
+    """A target by its key, or by its name alone where only one document has it.
+
+    Example:
+        >>> target("table-6.1").key, target("001/table-4.1").kind
+        ('000/table-6.1', 'table')
+    """
+    if name in TARGETS:
+        return TARGETS[name]
+    same = [one.key for one in TARGETS.values() if one.name == name]
+    if len(same) == 1:
+        return TARGETS[same[0]]
+    if same:
+        raise InputError(
+            f"expected one document, but {name!r} is in several: {', '.join(same)}. Try {same[0]}."
+        )
+    raise unknown("target", name, [*TARGETS, *(one.name for one in TARGETS.values())])

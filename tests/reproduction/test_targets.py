@@ -1,0 +1,84 @@
+"""Every number and every claim of the documents belongs to a target, and targets to experiments."""
+
+import pytest
+
+from attractor.errors import InputError
+from attractor.experiments.table import load
+from attractor.reproduction import TARGETS, published, target
+from attractor.reproduction.costs import costs, minutes
+from attractor.reproduction.published import numbers, of_target
+from attractor.reproduction.stock import status
+from attractor.reproduction.work import configs
+
+
+def test_all_numbers_have_a_target_and_none_is_given_twice() -> None:
+    assert len(numbers()) == 438
+    assert sum(one.quoted for one in numbers()) == 33
+    for one in numbers():
+        sources = [source for source in TARGETS[one.target].sources if source.has(one)]
+        assert len(sources) <= 1
+        assert not (sources and one.quoted)
+
+
+def test_every_label_is_a_variant_of_its_experiment() -> None:
+    names: dict[str, set[str]] = {}
+    for one in TARGETS.values():
+        for budget in ("quick", "full"):
+            for name, (_, labels) in one.experiments(budget).items():
+                names.setdefault(name, set()).update(labels)
+        for contest in one.contests:
+            names.setdefault(contest.experiment, set()).update(contest.rows.values())
+        assert set(one.derived) <= set(TARGETS)
+    for name, used in names.items():
+        assert used <= set(load(name)[1].variants()), name
+
+
+def test_every_source_names_rows_and_columns_of_its_table() -> None:
+    for one in TARGETS.values():
+        for source in one.sources:
+            given = [number for number in of_target(one.key) if source.has(number)]
+            assert {number.row.removeprefix(source.prefix) for number in given} == set(source.rows)
+            assert {number.column for number in given} == set(source.columns)
+
+
+def test_costs_are_of_the_seeds_that_files_have() -> None:
+    for name, cost in costs().items():
+        assert cost["seeds"] == len(load(name)[1].seeds)
+    run = costs()["permuted-mnist"]["minutes"]
+    assert minutes(target("table-6.1"), "quick") == pytest.approx(18 * run)
+    assert minutes(target("table-6.1"), "full") == pytest.approx(20 * 7 * run)
+    assert minutes(target("table-2.1"), "full") is None
+
+
+def test_a_name_of_one_document_is_enough_and_of_two_is_not() -> None:
+    assert target("table-6.1").slug == "000-table-6.1"
+    with pytest.raises(InputError, match=r"000/table-4.1, 001/table-4.1"):
+        target("table-4.1")
+    with pytest.raises(InputError, match=r"Did you mean 'table-6.1'"):
+        target("tabel-6.1")
+
+
+def test_a_quick_budget_has_few_seeds_and_a_derived_target_the_runs_of_others() -> None:
+    quick = configs(target("table-6.1"), "quick")
+    assert {run.seed for run in quick} == {0, 1, 2}
+    assert len(quick) == 18
+    assert len(configs(target("table-6.1"), "full", [7])) == 7  # and the control at another rate
+    derived = configs(target("001/table-4.1"), "full", [0])
+    assert {"copy", "copy-200", "denoise", "psmnist", "ptb-char"} <= {r.experiment for r in derived}
+    with pytest.raises(InputError, match=r"equations, no numbers"):
+        configs(target("table-2.1"), "quick")
+
+
+def test_what_there_is_of_a_target_is_told() -> None:
+    assert status(target("002/table-2")) == "stored: full, 20 seeds"
+    assert status(target("002/appendix-c")) == "stored: full, 20 seeds"  # by table 2
+    assert status(target("figure-2.5")) == "drawn by attractor figure kuo-2.5"
+    assert status(target("table-2.1")) == "no configuration"
+
+
+def test_published_numbers_are_those_of_an_experiment() -> None:
+    found = {(one.label, one.measure): one.number.value for one in published("permuted-mnist")}
+    assert found["EWC, strength 1", "first_task_accuracy"] == 64.8
+    assert found["MetaSGD-CL, old rates 0.1", "accuracy"] == 75.8
+    transfer = published("permuted-mnist-networks")
+    assert {one.number.scale for one in transfer} == {100.0}

@@ -1,0 +1,177 @@
+"""Verdicts against numbers worked out by hand and by scipy."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from attractor.errors import InputError
+from attractor.reproduction.claims import Finding, corrected, examined, paired
+from attractor.reproduction.derived import better_than, places
+from attractor.reproduction.outcomes import END, Outcomes, Row, of_runs, read, write
+from attractor.reproduction.published import Number
+from attractor.reproduction.targets import Claim, Contest
+from attractor.reproduction.verdicts import judge
+from attractor.runs.read import load_runs
+from report.conftest import write_run
+
+OURS = {0: 0.810, 3: 0.830, 4: 0.826, 7: 0.818, 9: 0.835}
+OTHER = {0: 0.780, 3: 0.779, 4: 0.792, 7: 0.797, 8: 0.9, 9: 0.785}
+
+
+def number(value: float, better: str = "higher", **more: Any) -> Number:
+    return Number("000/table-6.1", "Table", "A", "ACC", value, "%", better, "1", **more)
+
+
+def claim(test: str = "higher", **more: Any) -> Claim:
+    return Claim("", "demo", "A", "B", "accuracy", test, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("value", "tolerance", "better", "verdict"),
+    [
+        # mean 82.38, half width 1.23 (t 2.776, deviation 0.99)
+        (83.60, 1.5, "higher", "agrees"),
+        (83.614, 1.5, "higher", "agrees"),  # by half of the last digit that the column prints
+        (83.60, 1.0, "higher", "undecided"),
+        (83.617, 1.5, "higher", "close"),
+        (84.00, 1.5, "higher", "worse"),
+        (84.00, 1.5, "lower", "better"),
+        (80.80, 1.5, "higher", "better"),
+        (84.00, 1.5, "none", "differs"),
+    ],
+)
+def test_the_rule(value: float, tolerance: float, better: str, verdict: str) -> None:
+    ours, found = judge(number(value, better), OURS, tolerance)
+    assert ours is not None
+    assert ours.mean == pytest.approx(82.38)
+    assert ours.half_width == pytest.approx(
+        stats.sem([100 * v for v in OURS.values()]) * stats.t.ppf(0.975, 4)
+    )
+    assert found == verdict
+
+
+def test_what_is_no_verdict() -> None:
+    assert judge(number(82.4)._replace(row="A (quoted)"), OURS, 1) == (None, "quoted")
+    assert judge(number(82.4), {}, 1) == (None, "not run")
+    assert judge(number(82.4), OURS, 1.5, full=False)[1] == "quick"
+    assert judge(number(82.4), {0: 0.82, 1: 0.83}, 9)[1] == "few seeds"
+    # a spread takes no part
+    assert judge(number(90, spread=50.0), OURS, 1.5)[1] == "worse"
+
+
+def test_pairs_are_of_shared_seeds_and_agree_with_scipy() -> None:
+    shared = [0, 3, 4, 7, 9]
+    a, b = [OURS[s] for s in shared], [OTHER[s] for s in shared]
+    found = paired(claim(), OURS, OTHER)
+    expected = stats.ttest_rel(a, b)
+    assert (found.n, found.right) == (5, 5)
+    assert found.p == pytest.approx(expected.pvalue)
+    low, high = expected.confidence_interval(0.95)
+    assert found.difference == pytest.approx((low + high) / 2)
+    assert found.half_width == pytest.approx((high - low) / 2)
+    assert found.effect == pytest.approx(expected.statistic / math.sqrt(5))
+    lower = paired(claim("lower"), OURS, OTHER)
+    assert (lower.difference, lower.p, lower.right) == (found.difference, found.p, 0)
+    assert found.effect is not None
+    assert lower.effect == pytest.approx(-found.effect)
+
+
+def test_steadier_and_same() -> None:
+    shared = [0, 3, 4, 7, 9]
+    a, b = [OURS[s] for s in shared], [OTHER[s] for s in shared]
+    far = [[abs(v - sorted(all_)[2]) for v in all_] for all_ in (a, b)]
+    found = paired(claim("steadier"), OURS, OTHER)
+    assert found.p == pytest.approx(stats.ttest_rel(far[0], far[1]).pvalue)
+    same = paired(claim("same", margin=0.05), OURS, OTHER)
+    differences = [x - y for x, y in zip(a, b, strict=True)]
+    ends = (
+        stats.ttest_1samp(differences, -0.05, alternative="greater").pvalue,
+        stats.ttest_1samp(differences, 0.05, alternative="less").pvalue,
+    )
+    assert same.p == pytest.approx(max(ends))
+    assert corrected([same])[0].verdict == "holds"
+    apart = paired(claim("same", margin=0.03), OURS, OTHER)
+    assert corrected([apart])[0].verdict == "not shown"
+    beyond = paired(claim("same", margin=0.001), OURS, {s: v - 0.2 for s, v in OTHER.items()})
+    assert corrected([beyond])[0].verdict == "contradicted"
+
+
+def test_claims_can_come_out_false_and_many_are_harder() -> None:
+    right, wrong = paired(claim(), OURS, OTHER), paired(claim("lower"), OURS, OTHER)
+    assert [one.verdict for one in corrected([right, wrong])] == ["holds", "contradicted"]
+    luck = [Finding(claim(), 5, 0.0, 1.0, p=0.9) for _ in range(20)]
+    assert corrected([right, *luck])[0].verdict == "not shown"
+    assert corrected([paired(claim(), {0: 1, 1: 1}, {0: 0, 1: 0})])[0].verdict == "few seeds"
+    never = corrected([paired(claim(), {0: 1.0, 1: 1.0, 2: 1.0}, {0: 1.0, 1: 1.0, 2: 1.0})])[0]
+    assert (never.verdict, never.p) == ("not shown", 1.0)
+
+
+def row(label: str, seed: int, value: float, **more: Any) -> Row:
+    own: dict[str, Any] = {"split": END, "step": 9, "measure": "accuracy", "budget": "full"} | more
+    return Row(experiment="demo", label=label, seed=seed, run="r", value=value, **own)
+
+
+def test_a_table_is_kept_as_it_was(tmp_path: Path) -> None:
+    rows = [row('A, <b>\n"x"', 2, 1 / 3), row("A", 1, 2.5, split="train", step=3)]
+    write(Outcomes(rows), tmp_path / "a.csv.gz")
+    first = (tmp_path / "a.csv.gz").read_bytes()
+    back = read(tmp_path / "a.csv.gz")
+    assert [one.label for one in back.rows] == ["A", 'A, <b>\n"x"']
+    assert back.rows[1].value == pytest.approx(1 / 3, abs=1e-7)
+    write(back, tmp_path / "a.csv.gz")
+    assert (tmp_path / "a.csv.gz").read_bytes() == first
+    (tmp_path / "b.csv.gz").write_bytes(first[:40])
+    with pytest.raises(InputError, match="expected a table of results"):
+        read(tmp_path / "b.csv.gz")
+
+
+def test_windows_are_means_and_quick_runs_decide_nothing() -> None:
+    rows = [
+        row(label, seed, value + step, split="train", step=step, budget=budget)
+        for budget, label, value in (("quick", "A", 0.0), ("quick", "B", 5.0))
+        for seed in (1, 2, 3)
+        for step in (10, 80, 90, 101)
+    ]
+    found = Outcomes(rows)
+    assert found.window("demo", "B", "accuracy", "train", 80, 100) == {1: 90.0, 2: 90.0, 3: 90.0}
+    asked = claim("lower", split="train", first=80, last=100, quick="demo")
+    assert examined(asked, found, "quick").verdict == "quick"
+    newer = found.joined(Outcomes([row("A", 1, 7.0)]))
+    assert newer.window("demo", "A", "accuracy", "train", 0, 99) == {2: 60.0, 3: 60.0}
+    assert newer.final("demo", "A", "accuracy") == {1: 7.0}
+
+
+def test_ties_share_a_place() -> None:
+    contest = Contest("demo", "steps", {name: name for name in "ABCD"}, "lower")
+    values = {
+        "A": {0: 10.0, 1: 12.0, 2: 11.0},
+        "B": {0: 11.0, 1: 11.0, 2: 12.0},  # not to be told from A
+        "C": {0: 20.0, 1: 22.0, 2: 21.0},
+        "D": {0: 30.0, 1: 32.0, 2: 31.0},
+    }
+    assert better_than(values, contest) == {"A": 0, "B": 0, "C": 2, "D": 3}
+    rows = [
+        row(name, seed, value, measure="steps")
+        for name, by_seed in values.items()
+        for seed, value in by_seed.items()
+    ]
+    other = Contest("empty", "steps", {"A": "A"}, "lower")
+    found = {
+        one.row: (one.tasks, one.first, one.second)
+        for one in places([contest, other], Outcomes(rows))
+    }
+    assert found == {"A": (1, 1, 1), "B": (1, 1, 1), "C": (1, 0, 0), "D": (1, 0, 0)}
+
+
+def test_only_finished_runs_of_the_wanted_variants_count(tmp_path: Path) -> None:
+    for label, seed, status in (("LSTM", 0, "done"), ("LSTM", 1, "failed"), ("GRU", 0, "done")):
+        write_run(tmp_path, label, seed, status=status)
+    found = of_runs(load_runs([tmp_path]), [("copy-memory", "LSTM"), ("other", "GRU")])
+    assert {(one.label, one.seed) for one in found.rows} == {("LSTM", 0)}
+    assert found.final("copy-memory", "LSTM", "parameters") == {0: 68736.0}
+    assert found.budget("copy-memory") == "quick"
+    (mean,) = found.window("copy-memory", "LSTM", "loss", "train", 50, 50).values()
+    assert mean == pytest.approx(load_runs([tmp_path])[1].series("train", "loss")[50])
