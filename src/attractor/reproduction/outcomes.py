@@ -18,7 +18,7 @@ STORED = Path(__file__).with_name("stored")
 END = "end"
 """The split under which a run's final measures stand; those on the way have their own."""
 
-LONGEST = 200
+LONGEST = 100
 """Rows of a split that are kept of one run; more are thinned evenly."""
 
 
