@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from attractor.cells import Recurrent
-from attractor.cells.init import uniform_
+from attractor.cells.init import Initialiser, weights_
 from attractor.cells.layer.options import LayerCell
 from attractor.errors import InputError
 
@@ -24,6 +24,8 @@ class SequenceClassifier(nn.Module):
         input_size: features of the input.
         hidden_size: units of the cell, or a list with those of each layer.
         output_size: classes.
+        readout_init: how the weights V start: ``"uniform"``, U(±1/sqrt(units)), or another of
+            `attractor.cells.init`'s; ``"xavier"`` is that of the code behind Chandar (2020).
         generator: draws the initial weights; ``None`` means torch's default generator.
         options: go to `Recurrent`, but for ``batch_first``: samples come first.
 
@@ -43,12 +45,13 @@ class SequenceClassifier(nn.Module):
         hidden_size: int | Sequence[int],
         output_size: int,
         *,
+        readout_init: Initialiser = "uniform",
         generator: Generator | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
         self.recurrent = reader(cell, input_size, hidden_size, generator=generator, **options)
-        self.readout = readout(self.recurrent, output_size, generator)
+        self.readout = readout(self.recurrent, output_size, generator, readout_init)
 
     def forward(self, x: Tensor | PackedSequence) -> Tensor:
         answer: Tensor = self.readout(self.last(x))
@@ -73,6 +76,8 @@ class SequenceTagger(nn.Module):
         input_size: features of the input.
         hidden_size: units of the cell, or a list with those of each layer.
         output_size: classes.
+        readout_init: how the weights V start: ``"uniform"``, U(±1/sqrt(units)), or another of
+            `attractor.cells.init`'s; ``"xavier"`` is that of the code behind Chandar (2020).
         generator: draws the initial weights; ``None`` means torch's default generator.
         options: go to `Recurrent`, but for ``batch_first``: samples come first.
 
@@ -93,12 +98,13 @@ class SequenceTagger(nn.Module):
         hidden_size: int | Sequence[int],
         output_size: int,
         *,
+        readout_init: Initialiser = "uniform",
         generator: Generator | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
         self.recurrent = reader(cell, input_size, hidden_size, generator=generator, **options)
-        self.readout = readout(self.recurrent, output_size, generator)
+        self.readout = readout(self.recurrent, output_size, generator, readout_init)
 
     def forward(self, x: Tensor | PackedSequence) -> Any:
         output, _ = self.recurrent(x)
@@ -117,11 +123,16 @@ def reader(cell: Any, input_size: int, hidden_size: Any, **options: Any) -> Recu
     return Recurrent(cell, input_size, hidden_size, batch_first=True, **options)
 
 
-def readout(layer: Recurrent, output_size: int, generator: Generator | None) -> nn.Linear:
+def readout(
+    layer: Recurrent,
+    output_size: int,
+    generator: Generator | None,
+    init: Initialiser = "uniform",
+) -> nn.Linear:
     """The linear layer from a recurrent layer's outputs, beside it and in its type."""
     beside = next(layer.parameters())
     linear = nn.Linear(layer.output_size, output_size, device=beside.device, dtype=beside.dtype)
-    uniform_(linear.weight, layer.output_size**-0.5, generator)
+    weights_(linear.weight, init, layer.output_size, generator, rows=output_size)
     nn.init.zeros_(linear.bias)
     return linear
 
