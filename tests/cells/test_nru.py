@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attractor.cells import NRUCell, unroll
+from attractor.cells import NRUCell, Recurrent, unroll
 from attractor.cells.nru import NRUState, directions
 from attractor.errors import InputError
 from cells.against import agree
@@ -66,6 +66,19 @@ def test_equals_the_reference(size: dict[str, Any], choice: dict[str, Any], memo
             wanted = (expected.outputs, expected.state["h"], expected.state["m"])
             for ours, theirs in zip(found, wanted, strict=True):
                 agree(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("norm", "memory_size"), [(2, 16), (1, 16), (3.5, 9)])
+def test_equals_the_reference_with_another_norm(norm: float, memory_size: int) -> None:
+    """Also as a layer, so that no kernel takes it for the fifth."""
+    g = torch.Generator().manual_seed(1)
+    layer = Recurrent("nru", 3, 6, memory_size=memory_size, norm=norm, generator=g).double()
+    x = torch.randn(5, 2, 3, generator=g, dtype=torch.float64)
+    output, _ = layer(x)
+    weights = to_reference(next(one for one in layer.modules() if isinstance(one, NRUCell)))
+    for row in range(2):
+        expected = nru.run(weights, x[:, row].numpy(), p_norm=norm)
+        agree(output[:, row].detach(), expected.outputs, rtol=1e-12)
 
 
 @settings(deadline=None, max_examples=60)
@@ -187,5 +200,7 @@ def test_memory_and_heads_are_checked() -> None:
         NRUCell(3, 5, memory_size=65)
     with pytest.raises(InputError, match="heads to be a whole number of at least 1, but got 0"):
         NRUCell(3, 5, heads=0)
+    with pytest.raises(InputError, match="norm to be at least 1, but got 0.5"):
+        NRUCell(3, 5, norm=0.5)
     with pytest.raises(InputError, match="'additive' or 'multiplicative', but got 'none'"):
         NRUCell(3, 5, memory="none")  # type: ignore[arg-type]

@@ -134,3 +134,14 @@ def test_a_run_tells_what_its_numbers_are(tmp_path: Path) -> None:
     assert found["measures"].keys() == {*found["test"], "loss"}  # the loss is in its rows
     assert found["measures"]["forgetting"] == ["min", "share", False]
     assert found["measures"]["backward_transfer"] == ["max", "share", False]
+
+
+def test_a_tardis_is_also_measured_by_what_it_read_alone(tmp_path: Path) -> None:
+    changes = ["model={cell='tardis', hidden_size=6, cells=4}", "train.steps=3"]
+    config = tiny(*changes)
+    train(config, tmp_path)
+    found = outcome(run_folder(tmp_path, config))
+    assert found["test"].keys() == {"loss", "accuracy", "loss_alone", "accuracy_alone"}
+    assert found["test"]["loss_alone"] != found["test"]["loss"]
+    assert found["measures"]["accuracy_alone"] == ["none", "share", False]
+    assert found["measures"]["accuracy"][0] == "max"

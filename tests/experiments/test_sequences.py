@@ -24,6 +24,14 @@ NAMES = (
     "draw",
     "addition",
     "rows-mnist",
+    "copy-200",
+    "variable-copy-200",
+    "copy-random-labels",
+    "copy-2000",
+    "copy-reset",
+    "nru-claims",
+    "decay-regularisers",
+    "ptb-char-tardis",
 )
 QUICK = [f"{name}-quick" for name in NAMES]
 FOLDERS = {
@@ -33,6 +41,7 @@ FOLDERS = {
     "snli": "sick",
     "draw": "MNIST",
     "rows": "FashionMNIST",
+    "decay-regularisers": "MNIST",
 }
 
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
@@ -43,3 +45,17 @@ def test_dtype_and_device() -> None:
     model = SequenceClassifier("rnn", 3, 5, 4, dtype=torch.float64, device="meta")
     assert {p.dtype for p in model.parameters()} == {torch.float64}
     assert model(torch.zeros(1, 2, 3, dtype=torch.float64, device="meta")).shape == (1, 4)
+
+
+@pytest.mark.parametrize("kind", [SequenceClassifier, SequenceTagger])
+def test_the_read_out_starts_as_asked_for_and_the_rest_as_ever(kind: Any) -> None:
+    def made(**options: Any) -> Any:
+        return kind("gru", 10, 80, 9, generator=torch.Generator().manual_seed(0), **options)
+
+    plain, wide = made(), made(readout_init="xavier")
+    assert plain.readout.weight.abs().max() <= 80**-0.5
+    assert wide.readout.weight.std().item() == pytest.approx((2 / 89) ** 0.5, rel=0.1)
+    for one, other in zip(plain.recurrent.parameters(), wide.recurrent.parameters(), strict=True):
+        assert torch.equal(one, other)
+    with pytest.raises(InputError, match="to fill weights, but got 'wide'"):
+        made(readout_init="wide")

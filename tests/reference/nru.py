@@ -42,11 +42,13 @@ def shapes(
     return named
 
 
-def directions(p: Array, q: Array, heads: int, *, relu_heads: bool, eps: float) -> Array:
+def directions(
+    p: Array, q: Array, heads: int, *, relu_heads: bool, eps: float, p_norm: float = 5
+) -> Array:
     r"""The k directions hidden in two vectors of length sqrt(k m): (4.9) and the text below it.
 
     Entry ``a * side + b`` of the flattened outer product is ``p[a] q[b]``; head n takes entries
-    n m, ..., (n+1) m - 1, applies the optional ReLU and divides by its L5 norm.
+    n m, ..., (n+1) m - 1, applies the optional ReLU and divides by its L5 norm, or that of p_norm.
     """
     side = len(p)
     size = side * side // heads
@@ -59,7 +61,7 @@ def directions(p: Array, q: Array, heads: int, *, relu_heads: bool, eps: float) 
         v[n] = flat[n * size : (n + 1) * size]
         if relu_heads:
             v[n] = relu(v[n])
-        norm = np.sum(np.abs(v[n]) ** 5) ** (1 / 5)
+        norm = np.sum(np.abs(v[n]) ** p_norm) ** (1 / p_norm)
         v[n] = v[n] / max(norm, eps)
     return v
 
@@ -73,6 +75,7 @@ def run(
     heads_read_input: bool = True,
     multiplicative: bool = False,
     eps: float = 1e-12,
+    p_norm: float = 5,
     state: State | None = None,
 ) -> Run:
     r"""Take one sequence through the cell.
@@ -110,6 +113,7 @@ def run(
             ``W_*_x`` are then not read.
         multiplicative: erase in proportion to the content.
         eps: floor of the norm.
+        p_norm: 5 in the thesis, which names 2 as the other one that was tried.
         state: ``h (H,)``, ``m (M,)``.
 
     Returns:
@@ -132,8 +136,9 @@ def run(
         alpha, beta = linear["alpha"], linear["beta"]
         if relu_heads:
             alpha, beta = relu(alpha), relu(beta)
-        v_w = directions(linear["pw"], linear["qw"], heads, relu_heads=relu_heads, eps=eps)
-        v_e = directions(linear["pe"], linear["qe"], heads, relu_heads=relu_heads, eps=eps)
+        how = {"relu_heads": relu_heads, "eps": eps, "p_norm": p_norm}
+        v_w = directions(linear["pw"], linear["qw"], heads, **how)
+        v_e = directions(linear["pe"], linear["qe"], heads, **how)
         written, erased = np.zeros(memory_size), np.zeros(memory_size)
         for n in range(heads):
             written = written + share * alpha[n] * v_w[n]

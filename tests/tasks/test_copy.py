@@ -101,3 +101,41 @@ def test_impossible_options_are_refused(option: str) -> None:
     options: dict[str, Any] = {option: 0}
     with pytest.raises(InputError, match=f"expected {option} to be at least"):
         CopyMemory(**options)
+
+
+def test_problems_follow_each_other_without_a_reset() -> None:
+    task = CopyMemory(lag=3, symbols=5, length=2, problems=4)
+    batch = task.draw(6, generator=seeded())
+    assert batch.x.shape == (6, 4 * 7, 7)
+    tokens, y = batch.x.argmax(-1).view(6, 4, 7), batch.y.view(6, 4, 7)
+    assert torch.equal(y[:, :, 5:], tokens[:, :, :2])
+    assert (tokens[:, :, 4] == 6).all()
+    assert not torch.equal(tokens[:, 0], tokens[:, 1])
+    assert task.baseline == CopyMemory(lag=3, symbols=5, length=2).baseline
+
+
+def test_one_problem_is_drawn_as_ever() -> None:
+    """The same numbers as before there were several, so that old runs go on."""
+    batch = CopyMemory(lag=4, length=3).draw(2, generator=seeded(5))
+    symbols = torch.randint(1, 9, (3, 2), generator=seeded(5)).T
+    x, y = copy_tokens(symbols, torch.tensor([4, 4]), 9)
+    assert torch.equal(batch.x.argmax(-1), x)
+    assert torch.equal(batch.y, y)
+
+
+@pytest.mark.parametrize("variable", [False, True])
+def test_random_labels_have_nothing_to_do_with_what_is_shown(variable: bool) -> None:
+    task = CopyMemory(lag=5, variable=variable, random_labels=True)
+    batch = task.draw(2000, generator=seeded())
+    symbols = batch.y[batch.y > 0].view(2000, 10)  # where it is asked is as ever
+    shown = batch.x.argmax(-1)[:, :10]
+    assert abs((symbols == shown).float().mean().item() - 1 / 8) < 0.01
+    share = symbols.flatten().bincount(minlength=9)[1:] / symbols.numel()
+    torch.testing.assert_close(share, torch.full((8,), 1 / 8), atol=0.01, rtol=0)
+
+
+def test_options_of_problems_are_checked() -> None:
+    with pytest.raises(InputError, match="problems to be at least 1, but got 0"):
+        CopyMemory(problems=0)
+    with pytest.raises(InputError, match="random_labels"):
+        CopyMemory(random_labels="yes")  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import Cell, Placement, positive, zeros_like_parameters
 from attractor.cells.init import uniform_
+from attractor.checks import number
 from attractor.errors import InputError
 
 
@@ -19,11 +20,13 @@ class NRUState(NamedTuple):
     m: Tensor
 
 
-def directions(p: Tensor, q: Tensor, heads: int, *, relu_heads: bool = False) -> Tensor:
+def directions(
+    p: Tensor, q: Tensor, heads: int, *, relu_heads: bool = False, norm: float = 5.0
+) -> Tensor:
     r"""The directions along which the heads write: :math:`g(\mathrm{vec}(p q^\top))`.
 
     The outer product, row by row, is cut into one block per head; g is an optional ReLU and the
-    division of each block by its :math:`L_5` norm. A block of zeros stays zero.
+    division of each block by its norm, by default :math:`L_5`. A block of zeros stays zero.
 
     Shape:
         p and q ``(..., s)``; the result is ``(..., heads, s * s // heads)``.
@@ -41,8 +44,8 @@ def directions(p: Tensor, q: Tensor, heads: int, *, relu_heads: bool = False) ->
     # unless the scale is its floor 1e-12, and there 1 is the floor of the norm.
     u = v / v.detach().abs().amax(-1, keepdim=True).clamp_min(1e-12)
     square = u * u
-    fifth = (square * square * u.abs()).sum(-1, keepdim=True)
-    return u / fifth.clamp_min(1) ** 0.2
+    power = square * square * u.abs() if norm == 5 else u.abs() ** norm
+    return u / power.sum(-1, keepdim=True).clamp_min(1) ** (1 / norm)
 
 
 class NRUCell(Cell[Tensor, NRUState]):
@@ -58,7 +61,8 @@ class NRUCell(Cell[Tensor, NRUState]):
 
     Each :math:`f` is linear with a bias, followed on :math:`\alpha` and :math:`\beta` by a ReLU if
     ``relu_heads``; :math:`p` and :math:`q` have :math:`\sqrt{km}` entries; :math:`g` is
-    `directions`: a ReLU if ``relu_heads``, then division by the :math:`L_5` norm.
+    `directions`: a ReLU if ``relu_heads``, then division by the :math:`L_5` norm, or that of
+    ``norm``.
 
     The rows of the heads are stacked as :math:`\alpha, \beta, p^w, p^e, q^w, q^e`. ``weight_ih``
     stacks :math:`W_i` above what the heads read from :math:`x_t`, ``weight_mh`` stacks :math:`W_c`
@@ -76,6 +80,8 @@ class NRUCell(Cell[Tensor, NRUState]):
         heads_read_input: the heads see :math:`x_t` (the equations). The author's code and the
             published parameter counts have ``False``.
         average_heads: divide both sums by :math:`k`, as the author's code does.
+        norm: p of the :math:`L_p` norm that directions are divided by, at least 1. The thesis says
+            that 5 is slightly better than 2.
         memory: ``"additive"``, or ``"multiplicative"`` to erase in proportion to what is there:
             :math:`m_t = m_{t-1} \odot (1 - \sum_i \beta_i v^e_i) + \sum_i \alpha_i v^w_i`.
         bias: learn the biases.
@@ -117,6 +123,7 @@ class NRUCell(Cell[Tensor, NRUState]):
         relu_heads: bool = False,
         heads_read_input: bool = True,
         average_heads: bool = False,
+        norm: float = 5.0,
         memory: Literal["additive", "multiplicative"] = "additive",
         bias: bool = True,
         generator: Generator | None = None,
@@ -139,6 +146,7 @@ class NRUCell(Cell[Tensor, NRUState]):
             raise InputError(
                 f"NRUCell expects memory 'additive' or 'multiplicative', but got {memory!r}."
             )
+        self.norm = number("norm", norm, 1)
         self.relu_heads = relu_heads
         self.heads_read_input = heads_read_input
         self.average_heads = average_heads
@@ -188,7 +196,7 @@ class NRUCell(Cell[Tensor, NRUState]):
             contents = torch.relu(contents)
         if self.average_heads:
             contents = contents / k
-        v = directions(p, q, k, relu_heads=self.relu_heads)
+        v = directions(p, q, k, relu_heads=self.relu_heads, norm=self.norm)
         written, erased = (contents[..., None] * v).sum(-2).unbind(-2)
         if self.memory == "multiplicative":
             erased = m * erased

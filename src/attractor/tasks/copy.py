@@ -67,10 +67,15 @@ class CopyMemory(Generated):
         symbols: n, the number of different symbols.
         length: k, the number of symbols to remember.
         variable: draw a lag for each sequence.
+        problems: how many problems follow each other in a sequence, without a reset of the network
+            between them, so that it must learn to forget.
+        random_labels: ask for symbols that have nothing to do with those shown, so that nothing
+            can be learnt: does training explode?
 
     Shape:
-        x one-hot ``(batch, T + 2k, n + 2)``; y ``(batch, T + 2k)``, 0 for blank and 1 to n for
-        the symbols. With ``variable=True``, T is the longest lag of the batch.
+        x one-hot ``(batch, problems * (T + 2k), n + 2)``; y ``(batch, problems * (T + 2k))``, 0
+        for blank and 1 to n for the symbols. With ``variable=True``, T is the longest lag of the
+        batch.
 
     Example:
         >>> task = CopyMemory(lag=100)
@@ -83,7 +88,9 @@ class CopyMemory(Generated):
     Departs from the paper: nothing in the fixed form; the thesis prints the baseline as
     k ln n / (T + 2n), a slip that its own figures do not follow. In the variable form, the
     range from 1 to T is that of the code behind the thesis, which draws one lag for a whole
-    batch; here each sequence has its own, so that a step of training sees many lags.
+    batch; here each sequence has its own, so that a step of training sees many lags. Of a memory
+    that is reset only once in several examples the thesis says no more; here they are one sequence,
+    and gradients go through all of it.
 
     References:
         Arjovsky et al. (2016), Unitary evolution recurrent neural networks, arXiv:1511.06464;
@@ -94,12 +101,21 @@ class CopyMemory(Generated):
     reference = "arjovsky2016unitary"
 
     def __init__(
-        self, lag: int = 100, *, symbols: int = 8, length: int = 10, variable: bool = False
+        self,
+        lag: int = 100,
+        *,
+        symbols: int = 8,
+        length: int = 10,
+        variable: bool = False,
+        problems: int = 1,
+        random_labels: bool = False,
     ) -> None:
         self.lag = whole("lag", lag, 1)
         self.symbols = whole("symbols", symbols, 2)
         self.length = whole("length", length, 1)
         self.variable = flag("variable", variable)
+        self.problems = whole("problems", problems, 1)
+        self.random_labels = flag("random_labels", random_labels)
         self.marker = symbols + 1
         self.input_size = symbols + 2
         self.output_size = symbols + 1
@@ -113,10 +129,22 @@ class CopyMemory(Generated):
 
     def draw(self, batch_size: int, *, generator: Generator) -> Batch:
         """A fresh batch, decided by the generator alone."""
-        symbols = torch.randint(1, self.symbols + 1, (self.length, batch_size), generator=generator)
+        drawn = [self._problem(batch_size, generator) for _ in range(self.problems)]
+        x, y = (torch.cat(parts, 1) for parts in zip(*drawn, strict=True))
+        return Batch(F.one_hot(x, self.input_size).float(), y)
+
+    def _problem(self, batch_size: int, generator: Generator) -> tuple[Tensor, Tensor]:
+        """The tokens of one problem for each sequence, and the answers."""
+        symbols = self._symbols(batch_size, generator)
         if self.variable:
             lags = torch.randint(1, self.lag + 1, (batch_size,), generator=generator)
         else:
             lags = torch.full((batch_size,), self.lag)
-        x, y = copy_tokens(symbols.T, lags, self.marker)
-        return Batch(F.one_hot(x, self.input_size).float(), y)
+        x, y = copy_tokens(symbols, lags, self.marker)
+        if self.random_labels:
+            y = copy_tokens(self._symbols(batch_size, generator), lags, self.marker)[1]
+        return x, y
+
+    def _symbols(self, batch_size: int, generator: Generator) -> Tensor:
+        shape = (self.length, batch_size)
+        return torch.randint(1, self.symbols + 1, shape, generator=generator).T

@@ -163,7 +163,7 @@ def lstm1997(cell: LSTM1997Cell, x: Tensor, rows: Rows, lengths: Tensor | None) 
 def nru(cell: NRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
     n, m, heads, side = cell.hidden_size, cell.memory_size, cell.heads, cell.side
     # the kernel has heads whose blocks are whole rows of the outer product
-    if cell.relu_heads or side % heads or side // heads > 1024:
+    if cell.relu_heads or cell.norm != 5 or side % heads or side // heads > 1024:
         return None
     numbers = (1 / heads if cell.average_heads else 1.0, float(cell.memory == "multiplicative"))
     silent = cell.weight_mh.shape[0] - cell.weight_ih.shape[0]  # heads that read no input

@@ -580,6 +580,7 @@ class NRU(Recurrent):
         relu_heads: bool = False,
         heads_read_input: bool = True,
         average_heads: bool = False,
+        norm: float = 5.0,
         memory: Literal["additive", "multiplicative"] = "additive",
         checkpoint_every: int = 0,
         learn_initial_state: bool = False,

@@ -11,7 +11,7 @@ import torch
 from pydantic import Field
 from torch import Generator, nn
 
-from attractor.cells import compile_steps
+from attractor.cells import TARDISCell, compile_steps, read_alone
 from attractor.errors import InputError
 from attractor.experiments.config import Frozen, Kind, RunConfig
 from attractor.experiments.kinds.parts import (
@@ -215,12 +215,21 @@ class _Made:
 
 
 def outcome(training: Supervised) -> dict[str, Any]:
-    """What a training ends with: its size, and its measures on the test split."""
+    """What a training ends with: its size, and its measures on the test split.
+
+    A TARDIS is also measured as it answers from what it read alone, as ``loss_alone`` and the like.
+    """
     test = training.measure("test")
+    measures = {**training.task.measures, **MEASURES}
+    if any(isinstance(one, TARDISCell) for one in training.model.modules()):
+        with read_alone(training.model):
+            test |= {f"{name}_alone": value for name, value in training.measure("test").items()}
+        # told, but not what variants are ranked by
+        alone = {name: what._replace(goal="none") for name, what in measures.items()}
+        measures |= {f"{name}_alone": what for name, what in alone.items()}
     if training.plan.stop_below is not None:
         # a run that did not get there counts as long as it was tried, and `solved` says so
         test |= {"steps_to_solve": training.step, "solved": float(training.solved)}
-    measures = {**training.task.measures, **MEASURES}
     return {
         "parameters": sum(p.numel() for p in training.model.parameters()),
         "test": test,
