@@ -136,9 +136,10 @@ def run(
         alpha, beta = linear["alpha"], linear["beta"]
         if relu_heads:
             alpha, beta = relu(alpha), relu(beta)
-        how = {"relu_heads": relu_heads, "eps": eps, "p_norm": p_norm}
-        v_w = directions(linear["pw"], linear["qw"], heads, **how)
-        v_e = directions(linear["pe"], linear["qe"], heads, **how)
+        v_w, v_e = (
+            directions(linear[p], linear[q], heads, relu_heads=relu_heads, eps=eps, p_norm=p_norm)
+            for p, q in (("pw", "qw"), ("pe", "qe"))
+        )
         written, erased = np.zeros(memory_size), np.zeros(memory_size)
         for n in range(heads):
             written = written + share * alpha[n] * v_w[n]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,8 +102,10 @@ def log_rank(first: Survival, second: Survival) -> float:
 
     if not (first.at or second.at):
         return 1.0
-    data = [CensoredData(uncensored=[*one.at], right=[*one.given]) for one in (first, second)]
-    return float(logrank(*data).pvalue)
+    censored: list[Any] = [
+        CensoredData(uncensored=one.at, right=one.given) for one in (first, second)
+    ]
+    return float(logrank(censored[0], censored[1]).pvalue)
 
 
 class Ending(NamedTuple):
