@@ -32,6 +32,8 @@ def test_version() -> None:
         ["run"],
         ["list"],
         ["report"],
+        ["fit"],
+        ["predict"],
         ["verify"],
         ["data"],
         ["data", "fetch"],

@@ -139,6 +139,21 @@ def test_a_regressor_tells_numbers_on_their_own_scale() -> None:
     assert two.target_std_[1] < two.target_std_[0] / 5
 
 
+@pytest.mark.parametrize("cell", ["gru", "nru"])
+def test_what_is_predicted_is_what_was_measured(cell: str) -> None:
+    x, y = ragged()
+    wanted = np.stack([30 * y + 7, np.arange(len(y))], 1)
+    model = quick(RecurrentRegressor, cell=cell, epochs=3, num_layers=2).fit(x, wanted)
+    assert len(model.held_) == 6
+    said = model.predict([x[i] for i in model.held_])
+    wrong = (said - wanted[model.held_]) / model.target_std_.numpy()
+    assert (wrong**2).mean() == pytest.approx(model.valid_["loss"], rel=1e-4)
+    named = quick(cell=cell, epochs=3, bidirectional=True).fit(x, y)
+    assert np.bincount(y[named.held_]).tolist() == [round(0.2 * n) for n in np.bincount(y)]
+    right = named.predict([x[i] for i in named.held_]) == y[named.held_]
+    assert right.mean() == pytest.approx(named.valid_["accuracy"])
+
+
 @pytest.mark.parametrize(
     ("cell", "options"),
     [("nru", {"memory_size": 16}), ("lstm", {"t_max": 12}), ("decaynet", None)],

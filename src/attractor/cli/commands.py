@@ -11,8 +11,10 @@ from attractor.cli.bench import bench
 from attractor.cli.data import app as data
 from attractor.cli.doctor import doctor
 from attractor.cli.figure import figure
+from attractor.cli.fit import fit
 from attractor.cli.list import list_
 from attractor.cli.meta import app as meta
+from attractor.cli.predict import predict
 from attractor.cli.report import report
 from attractor.cli.reproduce import reproduce
 from attractor.cli.run import run
@@ -34,6 +36,8 @@ app.command(
     "sweep", epilog="Example: attractor sweep demo --grid model.hidden_size=16,32 --seeds 0-1"
 )(sweep)
 app.command("reproduce", epilog="Example: attractor reproduce table-6.1 --budget quick")(reproduce)
+app.command("fit", epilog="Example: attractor fit ECG5000_TRAIN.tsv --cell nru --out model")(fit)
+app.command("predict", epilog="Example: attractor predict model ECG5000_TEST.tsv")(predict)
 app.command("verify", epilog="Example: attractor verify runs/demo/lstm-0-*")(verify)
 app.command("list", epilog="Example: attractor list cells")(list_)
 app.command("report", epilog="Example: attractor report runs/demo -o report.html")(report)

@@ -21,11 +21,11 @@ from attractor.models.table import make_model
 from attractor.optimisers.table import optimiser_entry
 from attractor.tasks import Batch, Data
 from attractor.tasks.answers import answer
-from attractor.tasks.series import Scaled, held_back
+from attractor.tasks.series import Scaled, held_rows, rows_of
 from attractor.training import Row, fit
 
-BATCH = 32
-"""Series in a batch, where there are as many."""
+SMALLEST, LARGEST = 4, 32
+"""Series in a batch, an eighth of those there are, is between these."""
 AT_ONCE = 256
 """Series that are answered at once."""
 OWN = ("cell", "hidden_size", "num_layers", "bidirectional", "name", "bound", "generator")
@@ -75,6 +75,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
     n_features_in_: int
     history_: list[Row]
     valid_: dict[str, float]
+    held_: list[int]
 
     def _data(self, given: Any, y: Tensor) -> Data:
         """Series with an answer each."""
@@ -102,7 +103,9 @@ class RecurrentEstimator(BaseEstimator, ABC):
         limit = None if self.seconds is None else positive("seconds", self.seconds)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         generator = Generator().manual_seed(seed)
-        train, valid = held_back(data, share, groups, generator=generator)
+        held = held_rows(groups, share, generator=generator)
+        kept = sorted({*range(len(groups))} - {*held})
+        train, valid = rows_of(data, kept), rows_of(data, held) if held else None
         size, features = self._batch_size(len(train.y)), data.x.shape[2]
         scaler = Scaled.of(train)
         if not flag("normalise", self.normalise):
@@ -131,16 +134,16 @@ class RecurrentEstimator(BaseEstimator, ABC):
             **({} if valid is None else watched),
         )
         self.network_, self.scaler_, self.n_features_in_ = network.eval(), scaler, features
-        self.history_, self.valid_ = fitted.rows, fitted.valid
+        self.history_, self.valid_, self.held_ = fitted.rows, fitted.valid, held
         return self
 
     def _batch_size(self, samples: int) -> int:
         if self.batch_size is None:
-            return min(BATCH, samples)
+            return min(max(SMALLEST, min(samples // 8, LARGEST)), samples)
         if whole("batch_size", self.batch_size, 1) > samples:
             raise InputError(
                 f"expected at least batch_size={self.batch_size} series to train on, but got "
-                f"{samples}. Try batch_size=None, which takes as many as there are, up to {BATCH}."
+                f"{samples}. Try batch_size=None, which takes a part of those there are."
             )
         return self.batch_size
 

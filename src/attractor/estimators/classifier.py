@@ -21,7 +21,8 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
     Part of the series is held back, a share of each class; training ends once the loss on them has
     not improved for a while, and the weights that were best on them stay. Attributes after `fit`:
     ``classes_``, ``n_features_in_``, ``network_`` (a `SequenceClassifier`), ``scaler_``,
-    ``history_`` (what was measured on the way) and ``valid_`` (on the share that was held back).
+    ``history_`` (what was measured on the way), ``held_`` (the places of the series that were held
+    back) and ``valid_`` (how it fares on these).
 
     Args:
         cell: a key of ``CELLS``, a `Cell` class, or a list with that of each layer.
@@ -32,7 +33,7 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
         optimiser: a key of ``OPTIMISERS``, or ``{"name": key, **options}``.
         learning_rate: of the optimiser; ``None`` where it has its own, as learned ones do.
         epochs: at most so many times through the series.
-        batch_size: series for an update; ``None`` means 32, or all if there are fewer.
+        batch_size: series for an update; ``None`` means an eighth of them, at least 4, at most 32.
         validation: the share that is held back; with 0 there is none, and all epochs are done.
         patience: end after so many epochs without a better loss on that share; ``None``: never.
         clip: scale gradients down to this norm where they are longer; ``None`` leaves them.

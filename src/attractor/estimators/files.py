@@ -140,6 +140,7 @@ def _card(model: RecurrentEstimator) -> dict[str, Any]:
         "features": model.n_features_in_,
         "valid": model.valid_,
         "history": model.history_,
+        "held": model.held_,
     }
     if isinstance(model, RecurrentClassifier):
         classes = model.classes_
@@ -179,11 +180,8 @@ def _made(card: dict[str, Any], tensors: dict[str, Tensor]) -> RecurrentEstimato
         raise unknown("kind of estimator", card["kind"], KINDS)
     _expect_known(card["params"]["cell"])
     model = KINDS[card["kind"]](**card["params"])
-    model.n_features_in_, model.valid_, model.history_ = (
-        int(card["features"]),
-        dict(card["valid"]),
-        list(card["history"]),
-    )
+    model.n_features_in_, model.held_ = int(card["features"]), list(card["held"])
+    model.valid_, model.history_ = dict(card["valid"]), list(card["history"])
     model.scaler_ = Scaled(tensors.pop("scaler.mean"), tensors.pop("scaler.std"))
     if isinstance(model, RecurrentClassifier):
         model.classes_ = np.array(card["classes"]["names"], dtype=np.dtype(card["classes"]["type"]))

@@ -47,7 +47,7 @@ def analysis(folder: Path, *, data: Path | None = None) -> str:
         lead=f"{config.experiment}, {config.budget} budget. {_size(model)}; measured on {SAMPLES} "
         "held-out samples, the network as the run left it.",
         sections=sections,
-        folder=str(Path(folder).name),
+        made=f"attractor analyse {Path(folder).name}",
     )
 
 

@@ -132,9 +132,17 @@ def held_back(
         groups: what to hold back a share of each of, whole numbers from 0, if not of the classes.
         generator: draws the order; ``None`` means a fixed one.
     """
-    if share == 0:
+    back = held_rows(data.y if groups is None else groups, share, generator=generator)
+    if not back:
         return data, None
-    groups = data.y if groups is None else groups
+    kept = sorted({*range(len(data.y))} - {*back})
+    return rows_of(data, kept), rows_of(data, back)
+
+
+def held_rows(groups: Tensor, share: float, *, generator: Generator | None = None) -> list[int]:
+    """The places of a share of every group, in a random choice; see `held_back`."""
+    if share == 0:
+        return []
     fixed = torch.Generator().manual_seed(0)
     order = torch.randperm(len(groups), generator=fixed if generator is None else generator)
     back: list[int] = []
@@ -144,13 +152,13 @@ def held_back(
     if not back:
         raise InputError(
             f"expected enough series to keep a share of {share:g} for validation, but there are "
-            f"{len(data.y)}. Try validation=0."
+            f"{len(groups)}. Try validation=0."
         )
-    kept = sorted({*range(len(data.y))} - {*back})
-    return _rows(data, kept), _rows(data, sorted(back))
+    return sorted(back)
 
 
-def _rows(data: Data, rows: Sequence[int]) -> Data:
+def rows_of(data: Data, rows: Sequence[int]) -> Data:
+    """Some of the samples, by their places."""
     chosen = torch.tensor(rows)
     lengths = None if data.lengths is None else data.lengths[chosen]
     return Data(data.x[chosen], data.y[chosen], lengths)

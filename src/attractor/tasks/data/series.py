@@ -21,7 +21,8 @@ class Series(NamedTuple):
 
     Shape:
         x ``(series, time, dimensions)``, padded with zeros at the end; lengths ``(series,)``, or
-        ``None`` where all are equally long; y ``(series,)``, the classes as they are written.
+        ``None`` where all are equally long; y ``(series,)``, the classes as they are written, or
+        nothing.
     """
 
     x: NDArray[np.float32]
@@ -55,12 +56,34 @@ def load_series(
 
 def read_series(path: Path) -> Series:
     """The time series of a file, each a line: ``.tsv`` has one dimension, ``.ts`` any number."""
+    return read_answers(path)[0]
+
+
+def read_answers(path: Path, *, labelled: bool = True) -> tuple[Series, bool]:
+    """The time series of a file, and whether their labels are numbers rather than classes.
+
+    They are where a ``.ts`` file says ``@targetlabel true``, and where all are numbers of which
+    some are not whole.
+
+    Args:
+        path: the file, plain or compressed.
+        labelled: whether each series has its class; ``@classlabel false`` in a ``.ts`` file says so
+            too.
+    """
+    if not path.is_file():
+        raise InputError(
+            f"expected a file of time series, but there is no file {path}. Give a .tsv or .ts file."
+        )
     form = path.suffix if path.suffix in (".tsv", ".ts") else path.with_suffix("").suffix
     try:
         lines = [line.strip() for line in read_text(path).splitlines()]
+        said = {tuple(line.lower().split()[:2]) for line in lines if line.startswith("@")}
+        labelled = labelled and ("@classlabel", "false") not in said
         parse = _parse_ts if form == ".ts" else _parse_tsv
-        rows = [parse(line) for line in lines if line and line[0] not in "#@"]
-        return _padded(rows)
+        rows = [parse(line, labelled) for line in lines if line and line[0] not in "#@"]
+        found = _padded(rows)
+        real = labelled and (("@targetlabel", "true") in said or _fractions(found.y))
+        return (found if labelled else found._replace(y=[])), real
     except (ValueError, EOFError, OSError, lzma.LZMAError) as error:
         raise InputError(
             f"expected time series in {path}, one a line, but got: {error}. "
@@ -68,25 +91,40 @@ def read_series(path: Path) -> Series:
         ) from error
 
 
-def _parse_tsv(line: str) -> tuple[NDArray[np.float32], str]:
-    label, *values = line.split("\t")
+def _parse_tsv(line: str, labelled: bool) -> tuple[NDArray[np.float32], str]:
+    label, *values = line.split("\t") if labelled else ["", *line.split("\t")]
+    if not values:
+        raise ValueError("a line without tabs")
     return np.array(values, np.float32)[:, None], label
 
 
-def _parse_ts(line: str) -> tuple[NDArray[np.float32], str]:
-    *dimensions, label = line.split(":")
+def _parse_ts(line: str, labelled: bool) -> tuple[NDArray[np.float32], str]:
+    *dimensions, label = line.split(":") if labelled else [*line.split(":"), ""]
+    if not dimensions:
+        raise ValueError("a line without colons")
     values = [np.array(one.split(","), np.float32) for one in dimensions]
     return np.stack(values, 1), label
+
+
+def _fractions(labels: list[str]) -> bool:
+    """Whether labels are numbers of which some are not whole."""
+    try:
+        return any(not float(label).is_integer() for label in labels)
+    except (OverflowError, ValueError):
+        return False
 
 
 def _padded(rows: list[tuple[NDArray[np.float32], str]]) -> Series:
     if not rows:
         raise ValueError("no series at all")
+    dimensions = sorted({x.shape[1] for x, _ in rows})
+    if len(dimensions) > 1:
+        raise ValueError(f"series of {dimensions[0]} and of {dimensions[1]} dimensions")
     lengths = np.array([len(x) for x, _ in rows])
     x = np.zeros((len(rows), lengths.max(), rows[0][0].shape[1]), np.float32)
     for place, (values, _) in enumerate(rows):
         x[place, : len(values)] = values
-    if not np.isfinite(x).all():
-        raise ValueError("missing values")
+    if not (whole := np.isfinite(x).all((1, 2))).all():
+        raise ValueError(f"missing values (NaN) in series {int(whole.argmin())}")
     ragged = lengths.min() < lengths.max()
     return Series(x, lengths if ragged else None, [label for _, label in rows])

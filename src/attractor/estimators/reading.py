@@ -1,0 +1,73 @@
+"""Files of time series as estimators read them."""
+
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attractor.checks import one_of
+from attractor.errors import InputError
+from attractor.tasks.data.series import read_answers
+
+Answers = Literal["auto", "classes", "numbers"]
+"""What the labels of a file are; ``"auto"`` looks at them."""
+
+
+class Given(NamedTuple):
+    """The series of a file.
+
+    Args:
+        x: an array ``(n, time, features)``, or a list of arrays where they are not equally long.
+        y: the classes as they are written, or numbers; ``None`` where there are no labels.
+        real: whether the labels are numbers.
+    """
+
+    x: Any
+    y: NDArray[Any] | None
+    real: bool
+
+
+def read(path: str | Path, *, answers: Answers = "auto", labelled: bool = True) -> Given:
+    """The series of a ``.tsv`` file as in the UCR archive, or of a ``.ts`` file as in the UEA's.
+
+    Args:
+        path: the file, plain or compressed (``.gz``, ``.xz``).
+        answers: what its labels are.
+        labelled: whether it has labels.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "some.tsv").write_text("a\\t1\\t2\\nb\\t3\\t4\\n")
+        ...     given = read(Path(folder, "some.tsv"))
+        >>> given.x.shape, given.y.tolist(), given.real
+        ((2, 2, 1), ['a', 'b'], False)
+    """
+    one_of("answers", answers, ("auto", "classes", "numbers"))
+    series, numbers = read_answers(Path(path), labelled=labelled)
+    lengths = series.lengths
+    x: Any = series.x
+    if lengths is not None:
+        x = [one[:length] for one, length in zip(x, lengths, strict=True)]
+    if not series.y or all(label in ("", "?") for label in series.y):
+        return Given(x, None, False)
+    real = numbers if answers == "auto" else answers == "numbers"
+    if not real:
+        return Given(x, np.array(series.y), False)
+    try:
+        return Given(x, np.array([float(label) for label in series.y]), True)
+    except ValueError as error:
+        raise InputError(
+            f"expected numbers as labels in {path}, but: {error}. Try --answers classes."
+        ) from error
+
+
+def with_answers(given: Given, path: str | Path) -> tuple[Any, NDArray[Any]]:
+    """The series and their labels, once they are known to have some."""
+    if given.y is None:
+        raise InputError(
+            f"expected a label for each series in {path} to learn from, but there are none. Give a "
+            "file whose lines begin (.tsv) or end (.ts) with one."
+        )
+    return given.x, given.y

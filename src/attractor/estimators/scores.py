@@ -1,0 +1,40 @@
+"""How answers fare beside the right ones."""
+
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from attractor.errors import InputError
+from attractor.estimators.classifier import RecurrentClassifier
+
+
+def scores(right: NDArray[Any], said: NDArray[Any], *, named: bool) -> dict[str, float]:
+    """The share of classes that are right; of numbers, the error and the share of variance told.
+
+    Example:
+        >>> import numpy as np
+        >>> scores(np.array(["a", "b"]), np.array(["a", "a"]), named=True)
+        {'accuracy': 0.5}
+        >>> scores(np.array([1.0, 3.0]), np.array([1.0, 2.0]), named=False)
+        {'root_mean_squared_error': 0.7071067811865476, 'r2': 0.5}
+    """
+    if named:
+        return {"accuracy": float((right == said).mean())}
+    wrong = float(((right - said) ** 2).mean())
+    spread = float(right.var())
+    return {
+        "root_mean_squared_error": wrong**0.5,
+        **({"r2": 1 - wrong / spread} if spread > 0 else {}),
+    }
+
+
+def expect_classes(model: RecurrentClassifier, right: NDArray[Any], path: Path) -> None:
+    """Refuse labels that a model never saw: it would be wrong on them whatever it says."""
+    beyond = sorted({*right.tolist()} - {*model.classes_.tolist()})
+    if beyond:
+        raise InputError(
+            f"expected labels among the classes that the model knows "
+            f"({', '.join(map(str, model.classes_[:20]))}), but got {beyond[0]!r} in {path}. Fit a "
+            "model on them too, or leave them aside with --labels ignore."
+        )

@@ -1,0 +1,157 @@
+"""`attractor fit` and `attractor predict`, on files that the tests write."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from attractor.cli.commands import app
+from attractor.errors import InputError
+from attractor.estimators import RecurrentRegressor, load
+
+SMALL = ["--hidden-size", "8", "--epochs", "20", "--learning-rate", "0.03", "--quiet"]
+
+
+def run(*arguments: object) -> Any:
+    """What a command prints; a mistake of the user's is raised as it is."""
+    done = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def tsv(path: Path, n: int = 40, *, names: tuple[str, str] = ("up", "down"), seed: int = 0) -> Path:
+    """Series of 5 steps around 70 that rise or fall."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for i in range(n):
+        slope = 1 - 2 * (i % 2)
+        x = 70 + 9 * slope * np.arange(5) + rng.normal(size=5)
+        lines.append("\t".join([names[i % 2], *(f"{value:.4f}" for value in x)]))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def ts(path: Path, n: int = 30, *, head: str = "@targetlabel true") -> Path:
+    """Series of 3 to 6 steps of two features, and a number for each: ten times their last value."""
+    rng = np.random.default_rng(1)
+    lines = ["# a comment", head, "@data"]
+    for _ in range(n):
+        x = rng.normal(size=(rng.integers(3, 7), 2))
+        columns = [",".join(f"{value:.4f}" for value in column) for column in x.T]
+        lines.append(":".join([*columns, str(round(10 * x[-1, 0]))]))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_file_becomes_a_model_with_a_report_and_the_model_predicts(tmp_path: Path) -> None:
+    train, test = tsv(tmp_path / "some_TRAIN.tsv"), tsv(tmp_path / "some_TEST.tsv", 30, seed=1)
+    out = tmp_path / "model"
+    done = run("fit", train, "--cell", "gru", "--out", out, *SMALL)
+    assert done.stdout.split() == [str(out), str(out / "report.html")]
+    assert "accuracy on the 8 series that were held back" in done.stderr
+    page = (out / "report.html").read_text()
+    for text in ("gru on some_TRAIN.tsv", "40 series of 1 feature", "What is taken for what"):
+        assert text in page
+    done = run("predict", out, test)
+    said = done.stdout.split()
+    assert len(said) == 30
+    right = [["up", "down"][i % 2] for i in range(30)]
+    share = np.mean([a == b for a, b in zip(said, right, strict=True)])
+    assert share > 0.9
+    assert f"accuracy on 30 series: {share:.4f}" in done.stderr
+    found = json.loads(run("predict", out, test, "--json").stdout)
+    assert found["predictions"] == said
+    assert found["accuracy"] == share
+    assert found["classes"] == ["down", "up"]
+    chosen = np.array(found["probabilities"]).argmax(1)
+    assert [found["classes"][one] for one in chosen] == said
+    run("predict", out, test, "--labels", "ignore", "--out", tmp_path / "said.txt")
+    assert (tmp_path / "said.txt").read_text().split() == said
+    bare = tmp_path / "bare.tsv"
+    bare.write_text("\n".join(line.partition("\t")[2] for line in test.read_text().splitlines()))
+    done = run("predict", out, bare, "--labels", "none")
+    assert done.stdout.split() == said
+    assert "accuracy" not in done.stderr
+    other = tsv(tmp_path / "other.tsv", names=("up", "sideways"))
+    with pytest.raises(InputError, match=r"classes that the model knows \(down, up\), but got 'si"):
+        run("predict", out, other)
+    with pytest.raises(InputError, match="X has 2 features, .* expecting 1"):
+        run("predict", out, ts(tmp_path / "two.ts"), "--labels", "ignore")
+    with pytest.raises(InputError, match="there is one in .*--force"):
+        run("fit", train, "--out", out)
+
+
+def test_numbers_are_told_where_labels_are_numbers(tmp_path: Path) -> None:
+    file, out = ts(tmp_path / "some.ts"), tmp_path / "model"
+    options = ["--option", "memory_size=16", "--seed", "3", "--layers", "2"]
+    options += ["--learning-rate", "0.02"]
+    found = json.loads(
+        run("fit", file, "--cell", "nru", "--out", out, *SMALL, *options, "--json").stdout
+    )
+    assert found["series"] == 30
+    assert found["epochs"] <= 20
+    model = load(out)
+    assert isinstance(model, RecurrentRegressor)
+    assert model.options == {"memory_size": 16}
+    assert (model.num_layers, model.random_state) == (2, 3)
+    told = json.loads(run("predict", out, file, "--json").stdout)
+    assert told["r2"] > 0
+    assert told["root_mean_squared_error"] > 0
+    assert "Said and right" in (out / "report.html").read_text()
+    run("fit", file, "--out", out, "--answers", "classes", "--epochs", "1", "-q", "--force",
+        "--validation", "0")  # fmt: skip
+    assert type(load(out)).__name__ == "RecurrentClassifier"
+
+
+BAD = {
+    "": "no series at all",
+    "# nothing\n": "no series at all",
+    "a\t1\t2\nb\t3\tNaN\n": r"missing values \(NaN\) in series 1",
+    "a\t1\t2\na\t3\t4\n": "at least two classes, but all are of the class a",
+    "a,1,2\nb,3,4\n": "a line without tabs",
+    "?\t1\t2\n?\t3\t4\n": "expected a label for each series",
+    "a\t1\tx\nb\t3\t4\n": "could not convert",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_bad_files_are_one_sentence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.tsv").write_text(text)
+    with pytest.raises(InputError, match=BAD[text]):
+        run("fit", tmp_path / "bad.tsv", "--out", tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_other_mistakes_are_one_sentence(tmp_path: Path) -> None:
+    file = tsv(tmp_path / "some.tsv")
+    with pytest.raises(InputError, match="there is no file"):
+        run("fit", tmp_path / "none.tsv")
+    with pytest.raises(InputError, match="batch_size=64 series to train on, but got 32"):
+        run("fit", file, "--batch-size", "64", "--out", tmp_path / "model")
+    with pytest.raises(InputError, match="numbers as labels .* could not convert"):
+        run("fit", file, "--answers", "numbers", "--out", tmp_path / "model")
+    with pytest.raises(InputError, match="no model.json"):
+        run("predict", tmp_path, file)
+    (tmp_path / "odd.ts").write_text("@data\n1,2:3,4:a\n1,2:b\n")
+    with pytest.raises(InputError, match="series of 1 and of 2 dimensions"):
+        run("fit", tmp_path / "odd.ts")
+    (tmp_path / "bare.ts").write_text("@classLabel false\n@data\n1,2:3,4\n1,2:5,6\n")
+    with pytest.raises(InputError, match="expected a label for each series"):
+        run("fit", tmp_path / "bare.ts")
+
+
+def test_fractions_are_numbers_and_whole_numbers_are_classes(tmp_path: Path) -> None:
+    from attractor.estimators.reading import read
+
+    file = tmp_path / "some.tsv"
+    for labels, real in (("1", "2"), False), (("1.0", "-1e0"), False), (("1.5", "2"), True):
+        file.write_text("".join(f"{label}\t1\t2\n" for label in labels))
+        given = read(file)
+        assert given.real is real
+        assert given.y is not None
+        assert given.y.dtype.kind == ("f" if real else "U")
+    file.write_text("nan\t1\t2\n2\t1\t2\n")
+    assert read(file).y is not None
