@@ -223,8 +223,8 @@ BAD: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
     "own": ({"options": {"hidden_size": 3}}, X, Y, "'hidden_size' among them"),
     "validation": ({"validation": 0.95}, X, Y, "validation to be from 0 to 0.9"),
     "small": ({"validation": 0.01}, X, Y, "keep a share of 0.01 for validation.*validation=0"),
-    "seconds": ({"seconds": 0}, X, Y, "seconds to be above zero"),
-    "rate": ({"learning_rate": -1}, X, Y, "learning_rate to be above zero"),
+    "seconds": ({"seconds": 0}, X, Y, "seconds to be .*above zero"),
+    "rate": ({"learning_rate": -1}, X, Y, "learning_rate to be .*above zero"),
     "numbers": ({}, X, np.linspace(0, 1, 12), "Unknown label type.*Try RecurrentRegressor"),
     "class NaN": ({}, X, [np.nan] + [0.0, 1.0] * 5 + [1.0], "some are NaN"),
 }
