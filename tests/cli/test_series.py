@@ -35,13 +35,13 @@ def tsv(path: Path, n: int = 40, *, names: tuple[str, str] = ("up", "down"), see
 
 
 def ts(path: Path, n: int = 30, *, head: str = "@targetlabel true") -> Path:
-    """Series of 3 to 6 steps of two features, and a number for each: ten times their last value."""
+    """Series of 3 to 6 steps of two features, and a number: ten times their last value, whole."""
     rng = np.random.default_rng(1)
     lines = ["# a comment", head, "@data"]
     for _ in range(n):
         x = rng.normal(size=(rng.integers(3, 7), 2))
         columns = [",".join(f"{value:.4f}" for value in column) for column in x.T]
-        lines.append(":".join([*columns, str(round(10 * x[-1, 0]))]))
+        lines.append(":".join([*columns, str(10 * round(x[-1, 0]))]))
     path.write_text("\n".join(lines) + "\n")
     return path
 
