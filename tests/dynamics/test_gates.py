@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 import attractor
 from attractor.cells import CELLS, Cell, DecayNetCell, LSTMCell, Recurrent, zoneout
-from attractor.dynamics import Gates, decay_claims, gates, phases
+from attractor.dynamics import Gates, decay_claims, gates, phases, system
 from attractor.dynamics.gates import NAMES
 from attractor.errors import InputError
 
@@ -176,3 +176,21 @@ def test_an_lstm_without_a_forget_gate_saturates() -> None:
         ends.append(float((found.states["c"][-1].tanh().abs() > 0.9999).double().mean()))
     assert ends[0] > 0.95
     assert ends[1] < 0.1
+
+
+def test_a_learnt_initial_state_is_where_it_begins() -> None:
+    layer = Recurrent(
+        "lstm", 3, 5, learn_initial_state=True, generator=torch.Generator().manual_seed(0)
+    )
+    g = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in layer.initial.parameters():  # type: ignore[union-attr]
+            parameter.normal_(0, 2, generator=g)
+    x = torch.randn(6, 2, 3, generator=g)
+    found = gates(layer, x)
+    h, c = layer.initial_state(2)
+    before = {name: value[0] for name, value in found.before.items()}
+    assert torch.allclose(before["h"], h[0].double(), atol=1e-6)
+    assert torch.allclose(before["c"], c[0].double(), atol=1e-6)
+    start = system(layer).start
+    assert torch.allclose(start, torch.cat([h[0, 0], c[0, 0]]).double(), atol=1e-6)

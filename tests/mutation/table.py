@@ -110,6 +110,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "dynamics/memories.py": ("dynamics/test_memories.py",),
     "dynamics/phases.py": ("dynamics/test_gates.py",),
     "dynamics/responses.py": ("dynamics/test_gates.py", "dynamics/test_optimisation.py"),
+    "dynamics/rules.py": ("dynamics/test_rules.py",),
+    "dynamics/spectra.py": ("dynamics/test_rules.py",),
     "dynamics/solving.py": ("dynamics/test_fixed.py",),
     "dynamics/wormholes.py": ("dynamics/test_memories.py",),
     "models/attention_window.py": ("models/test_draw.py",),

@@ -33,6 +33,7 @@ from attractor.dynamics.hessian import StepCondition as StepCondition
 from attractor.dynamics.hessian import hessian_eigenvalues as hessian_eigenvalues
 from attractor.dynamics.hessian import step_condition as step_condition
 from attractor.dynamics.highways import highway_attractors as highway_attractors
+from attractor.dynamics.highways import highway_ends as highway_ends
 from attractor.dynamics.highways import highway_map as highway_map
 from attractor.dynamics.hopfield import LADDER as LADDER
 from attractor.dynamics.hopfield import InputGRUCell as InputGRUCell
@@ -72,6 +73,11 @@ from attractor.dynamics.responses import no_update as no_update
 from attractor.dynamics.responses import rate_shares as rate_shares
 from attractor.dynamics.responses import response as response
 from attractor.dynamics.responses import signal as signal
+from attractor.dynamics.rules import RuleMap as RuleMap
+from attractor.dynamics.rules import rule_fixed_points as rule_fixed_points
+from attractor.dynamics.spectra import Mixture as Mixture
+from attractor.dynamics.spectra import Spectra as Spectra
+from attractor.dynamics.spectra import spectra as spectra
 from attractor.dynamics.systems import System as System
 from attractor.dynamics.systems import system as system
 from attractor.dynamics.wormholes import PathLengths as PathLengths

@@ -13,7 +13,6 @@ from attractor.dynamics.orbits import orbit
 from attractor.dynamics.systems import (
     Steppable,
     as_layer,
-    initial_states,
     layer_step,
     system,
 )
@@ -157,14 +156,14 @@ def long_term_jacobian(
         )
     x = x.detach().to(next(layer.parameters()))
     made = system(layer, x0=x0)
-    shapes = [(-1, *leaf.shape[1:]) for leaf in _leaves(initial_states(layer, 1))]
+    shapes = [(-1, *leaf.shape[1:]) for leaf in _leaves(layer.starts(1))]
 
     def step(flat: Tensor, now: Tensor) -> Tensor:
         sizes = [size for _, size in made.parts]
         pieces = [
             p.reshape(1, *s[1:]) for p, s in zip(torch.split(flat, sizes), shapes, strict=True)
         ]
-        _, after = layer_step(layer, now[None], _like(initial_states(layer, 1), pieces))
+        _, after = layer_step(layer, now[None], _like(layer.starts(1), pieces))
         return torch.cat([leaf.reshape(-1).to(flat) for leaf in _leaves(after)])
 
     states = [made.start]

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from attractor import cells
 from attractor.cells import Cell
-from attractor.dynamics.systems import as_layer, initial_states, part_names, walk
+from attractor.dynamics.systems import as_layer, part_names, walk
 from attractor.errors import InputError
 
 ACTIVATIONS: dict[Callable[..., Any], str] = {
@@ -113,7 +113,7 @@ def gates(network: nn.Module, x: Tensor) -> Gates:
             f"{type(network).__name__} and {tuple(x.shape)}. Try nn.LSTM(1, 8) and x[:, None]."
         )
     x = x.detach().to(next(layer.parameters()))
-    states: list[Any] = initial_states(layer, x.shape[1])
+    states: list[Any] = layer.starts(x.shape[1])
     names = part_names(layer)
     recorded: dict[str, list[Tensor]] = {}
     before: dict[str, list[Tensor]] = {name: [] for name in names}

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.func import jacrev, vmap
 from torch.utils import _pytree as pytree
 
-from attractor.dynamics.systems import as_layer, initial_states, part_names, walk
+from attractor.dynamics.systems import as_layer, part_names, walk
 from attractor.errors import InputError
 
 Loss = Callable[[Tensor], Tensor]
@@ -49,7 +49,7 @@ def gradient_norms(network: nn.Module, x: Tensor, loss: Loss) -> StepNorms:
         )
     x = x.detach().to(next(layer.parameters()))
     # from the first state on all is a function of something that asks for a gradient
-    states = pytree.tree_map(lambda part: part.requires_grad_(), initial_states(layer, x.shape[1]))
+    states = pytree.tree_map(lambda part: part.requires_grad_(), layer.starts(x.shape[1]))
     with torch.enable_grad():
         output, course = walk(layer, x, states)
         seen = [pytree.tree_leaves(moment) for moment in course]

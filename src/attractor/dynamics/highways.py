@@ -62,3 +62,39 @@ def highway_attractors(
         fixed_points(highway_map(model, x, layer), starts, size=width, spread=spread)
         for x in samples
     ]
+
+
+@torch.no_grad()
+def highway_ends(model: HCN, samples: Tensor, *, layer: int = 0, steps: int = 10000) -> Tensor:
+    """Where the state of each sample goes if its highway is passed again and again.
+
+    It starts where the network's first layer puts it. A row that still moves, or has left all
+    bounds, is NaN.
+
+    Args:
+        model: it is not changed.
+        samples: ``(samples, features)``.
+        layer: which highway.
+        steps: after which a state has to stand still.
+
+    Shape:
+        ``(samples, units)``, in double precision.
+
+    Example:
+        >>> model = HCN([3, 4, 4, 2], generator=torch.Generator().manual_seed(0))
+        >>> ends = highway_ends(model, torch.randn(5, 3))
+        >>> bool(torch.allclose(ends, ends[0].expand(5, 4)))  # one attractor for all
+        True
+    """
+    found = []
+    for x in samples:
+        step = highway_map(model, x, layer)
+        first: Any = model.first
+        k = torch.relu(first.weight.double() @ x.double().reshape(-1) + first.bias.double())
+        for _ in range(steps):
+            k, before = step(k), k
+            if not k.isfinite().all() or torch.allclose(k, before, rtol=1e-9, atol=1e-12):
+                break
+        still = torch.allclose(k, before, rtol=1e-9, atol=1e-12)
+        found.append(k if still else torch.full_like(k, torch.nan))
+    return torch.stack(found)

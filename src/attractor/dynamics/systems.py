@@ -191,11 +191,6 @@ def layer_step(layer: Recurrent, x: Tensor, states: list[Any]) -> tuple[Tensor, 
     return x, after
 
 
-def initial_states(layer: Recurrent, batch: int) -> list[Any]:
-    """The state of every cell before the first step."""
-    return [cell.initial_state(batch) for cell in layer.cells]  # type: ignore[operator]
-
-
 def part_names(layer: Recurrent) -> list[str]:
     """What the tensors of the states of a layer's cells are called, in their order."""
     names: list[str] = []
@@ -212,7 +207,7 @@ def _recurrent(layer: Recurrent, given: Tensor | None, x0: Any) -> System:
     x = torch.zeros(layer.input_size) if given is None else torch.as_tensor(given)
     x = x.detach().to(weight).reshape(-1)
     check_input(layer, layer.input_size, x)
-    states = initial_states(layer, 1)
+    states = layer.starts(1)
     leaves, spec = pytree.tree_flatten(states)
     shapes = [leaf.shape for leaf in leaves]
     sizes = [leaf.numel() for leaf in leaves]

@@ -152,7 +152,7 @@ class Recurrent(nn.Module):
 
     def initial_state(self, batch_size: int) -> Any:
         """The state from which so many sequences start, in the form in which it is returned."""
-        return gather(self._starts(batch_size), self._groups, 0)
+        return gather(self.starts(batch_size), self._groups, 0)
 
     # as nn.LSTM: under torch.compile, packed sequences are run as they are; this form of
     # torch.compiler.disable does not import the compiler, which takes as long as torch itself
@@ -248,8 +248,8 @@ class Recurrent(nn.Module):
             )
         return x
 
-    def _starts(self, batch: int) -> list[Any]:
-        """The state from which each cell starts."""
+    def starts(self, batch: int) -> list[Any]:
+        """The state from which each cell starts, learnt or not, in the order of ``cells``."""
         cells: Any = self.cells
         if self.initial is None:
             return [cell.initial_state(batch) for cell in cells]
@@ -258,7 +258,7 @@ class Recurrent(nn.Module):
     def _initial_states(self, hx: Any, batch: int, batched: bool) -> list[Any]:
         """The state of each cell, as given by the caller or as the cell starts."""
         cells: Any = self.cells
-        default = self._starts(batch)
+        default = self.starts(batch)
         if hx is None:
             return default
         given = scatter(self, default, hx, self._groups, batched=batched)
