@@ -42,7 +42,7 @@ docs: .venv/.installed-dev
 clean:
 	rm -rf .venv site runs
 
-.venv/.installed: pyproject.toml constraints.txt $(wildcard src/attractor/cells/kernels/native/*.?pp src/attractor/cells/kernels/native/cells/*)
+.venv/.installed: pyproject.toml constraints.txt $(wildcard src/attractor/cells/kernels/native/*.?pp src/attractor/cells/kernels/native/*/*)
 	@echo "setting up .venv (once; torch is large)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(PIP) install -e .

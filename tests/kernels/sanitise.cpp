@@ -1,4 +1,4 @@
-// Every kernel there and back on memory of exactly its size, for a compiler that watches each
+// Every kernel there and back, and every rule, on memory of exactly its size, for a compiler that watches each
 // access: clang++ -fsanitize=address,undefined -DATTRACTOR_EXACT -DATTRACTOR_PATH=plain. Prints how
 // many runs there were.
 #include <cstdio>
@@ -42,7 +42,7 @@ void choose(const char* name, bool options, Call& call) {
   int64_t part = any(1, 5), places = any(2, 20);
   std::vector<int64_t> sizes{inputs, units, any(1, 20), any(1, 9), any(1, 4)};
   for (double& number : call.number) number = options;
-  if (!strcmp(name, "nru"))
+  if (!strncmp(name, "nru", 3))
     sizes = {inputs, units, heads * part * part, heads, heads * part};
   else if (!strcmp(name, "ntm"))
     sizes = {inputs, units, places, any(1, 9), any(1, 3), any(1, 3), any(1, places)};
@@ -142,13 +142,56 @@ void try_stack(bool options) {
   run_stack<S>(call, Way::back);
 }
 
+// A matrix of rotations: any size in layers of neighbours, or a power of two.
+template <class S>
+void try_rotation(bool options) {
+  Heap<S> memory;
+  Call call{};
+  call.bytes = sizeof(S), call.size[2] = options ? any(1, 6) : 0;
+  int64_t n = call.size[1] = options ? any(2, 40) : int64_t(1) << any(1, 5);
+  int64_t parts = any(1, 2), pairs = 0;
+  for (int64_t i = 0; i < call.size[2]; i++) pairs += (n - i % 2) / 2;
+  for (int64_t rest = n; !options && rest > 1; rest /= 2) pairs += n / 2;
+  for (int i = 0; i < 2 * parts - 1; i++) {
+    int64_t count = i < 2 ? pairs : n;
+    call.weight[i] = memory.make(count), call.d_weight[i] = memory.make(count);
+  }
+  for (int i = 0; i < parts; i++) {
+    call.last[i] = memory.make(parts * n * n);
+    if (any(0, 2)) call.d_last[i] = memory.make(parts * n * n);
+  }
+  call.state[0] = call.last[0];
+  run_rotation<S>(call, Way::there), run_rotation<S>(call, Way::back);
+}
+
+// A pass of a rule over a few tensors, empty ones and some for several threads among them.
+template <class S>
+void try_sweep(const Sweeper& rule) {
+  Heap<S> memory;
+  std::vector<Swept> tensors(any(1, 4));
+  for (Swept& one : tensors) {
+    one = {};
+    one.size = any(0, 3) ? any(0, 99) : any(1, 60000);
+    one.param = memory.make(one.size), one.grad = memory.make(one.size);
+    for (void*& state : one.state) state = memory.make(one.size);
+    one.clock = memory.make(1), one.rates = memory.make(one.size);
+    one.sign = any(0, 1) ? 1 : -1, one.rate = 0.1, one.decay = 0.01, one.scale = 2;
+  }
+  Sweep sweep{sizeof(S), int32_t(any(1, 3)), int64_t(tensors.size()), tensors.data(), {}};
+  for (double& number : sweep.number) number = 0.5;
+  if (rule.run(sweep)) abort();
+}
+
 template <template <class> class... Kinds>
 int try_all() {
+  static_assert(sizeof...(Kinds) + 2 == sizeof(kernels) / sizeof(Kernel), "one is left out");
   int runs = 0;
   for (int i = 0; i < 40; i++) {
     ((try_one<float, Kinds>(i % 2), try_one<double, Kinds>(i % 2)), ...);
     try_stack<float>(i % 2), try_stack<double>(i % 2);
-    runs += 2 * int(sizeof...(Kinds)) + 2;
+    try_rotation<float>(i % 2), try_rotation<double>(i % 2);
+    for (const Sweeper& rule : sweepers) try_sweep<float>(rule), try_sweep<double>(rule), runs += 2;
+    runs += 2 * int(sizeof...(Kinds)) + 4;
   }
   return runs;
 }
@@ -156,8 +199,9 @@ int try_all() {
 }  // namespace
 
 int main() {
-  int runs = try_all<ComplexEurnn, DecayNet, Dntm, Eurnn, FastGrnn, Goru, Gru, GruAfter, IhcGru,
-                     IhcLstm, IrcFastGrnn, IrcGru, IrcLstm, IrcSru, IrcTLstm, Janet, Lstm,
-                     NormalLstm, Nru, Ntm, Rnn, Sru, StatRu, Tardis, TLstm>();
+  int runs = try_all<Clockwork, ComplexEurnn, DecayNet, DecayNetGru, Dntm, Eurnn, FastGrnn, Goru,
+                     Gru, GruAfter, IhcGru, IhcLstm, IrcFastGrnn, IrcGru, IrcLstm, IrcSru, IrcTLstm,
+                     Janet, Lstm, Lstm1997, NormalLstm, Nru, Ntm, ReluNru, Rnn, Sru, StatRu, Tardis,
+                     TLstm>();
   printf("%d runs\n", runs);
 }

@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 
 import attractor.cells.layer.recurrent as layer
 from attractor.cells import CELLS, Recurrent, layer_norm, recurrent_dropout, zoneout
+from attractor.cells.gated import GatedCell
 from attractor.cells.kernels import STATUS
 from attractor.cells.kernels.fused import fused
 from attractor.cells.kernels.table import KERNELS
@@ -67,6 +68,9 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("nru", {"memory": "multiplicative", "memory_size": 100, "average_heads": True}),
     ("nru", {"heads": 3, "memory_size": 27, "heads_read_input": False}),
     ("nru", {"heads": 1, "memory_size": 9}),
+    ("nru", {"relu_heads": True}),
+    ("nru", {"relu_heads": True, "memory": "multiplicative", "heads": 1, "memory_size": 36}),
+    ("nru", {"relu_heads": True, "bias": False, "average_heads": True, "memory_size": 100}),
     ("ntm", {"controller": "gru", "cells": 9, "cell_size": 5}),
     ("ntm", {"controller": "rnn", "write_address": "before", "read_heads": 2, "bias": False}),
     ("ntm", {"controller": "ff", "write_heads": 3, "shift_width": 4, "cells": 17}),
@@ -132,7 +136,8 @@ def answers(module: Recurrent, lengths: list[int] | None, every: bool) -> list[T
         for i, (name, s) in enumerate(zip(names, leaves, strict=True))
     ]
     given = x if lengths is None else pack_padded_sequence(x, lengths, enforce_sorted=False)
-    if getattr(cell, "length", 0) is None:  # a DecayNet that must see whole sequences
+    within = getattr(cell, "cell", cell)
+    if getattr(within, "length", 0) is None:  # a DecayNet that must see whole sequences
         state = []
     start = (state if len(state) > 1 else state[0]) if state else None
     output, *rest = module(given, start, return_states=every)
@@ -211,7 +216,6 @@ COMPOSED: dict[str, Any] = {
     "lstm with all": zoneout(recurrent_dropout(layer_norm("lstm"), 0.4), 0.5, 0.1),
     "lstm zoned out and dropped": zoneout(recurrent_dropout("lstm", 0.3), 0.5, 0.0),
     "dntm zoned out": zoneout("dntm", 0.0, 0.3),
-    **{f"{name} dropped": recurrent_dropout(name, 0.4) for name in ("gru", "janet", "lstm", "rnn")},
     "lstm dropped per sequence": recurrent_dropout("lstm", 0.4, per="sequence"),
 }
 
@@ -228,10 +232,35 @@ def test_composed_cells_are_the_loops(name: str, training: bool, paths: Any) -> 
         same(paths(made, [3, 7, 1, 7, 2], True), tolerance)
 
 
-def test_dropout_after_the_product_is_the_loops(paths: Any) -> None:
-    dropped = recurrent_dropout("gru", 0.4)
-    made = Recurrent(dropped, 3, 13, dtype=torch.float64, generator=seeded(), reset="after")
-    same(paths(perturb(made, seeded(1)), None, True), 1e-10)
+DROPPED: list[tuple[str, dict[str, Any]]] = [
+    *(
+        (name, {})
+        for name, kind in CELLS.items()
+        if issubclass(kind, GatedCell) and name not in ("dntm", "goru", "ntm", "tardis")
+    ),
+    ("fastgrnn", {"shared": True}),
+    ("goru", {"capacity": 2}),
+    ("goru", {"capacity": 2, "bias": False}),
+    ("gru", {"reset": "after"}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), DROPPED)
+def test_dropout_is_the_loops(name: str, options: dict[str, Any], paths: Any) -> None:
+    dropped = recurrent_dropout(name, 0.4)
+    made = Recurrent(dropped, 3, 13, dtype=torch.float64, generator=seeded(), **options)
+    same(paths(perturb(made, seeded(1)), [3, 7, 1, 7, 2], True), 1e-10)
+
+
+def test_rectified_heads_have_no_slope_at_zero(paths: Any) -> None:
+    made = make("nru", {"relu_heads": True, "heads": 2, "memory_size": 32}, torch.float64)
+    cell: Any = made.cells[0]
+    silent = torch.tensor([0, 3, 5, 9, 14, 21, 23, 30, 35])  # contents, p and q that are zero
+    with torch.no_grad():
+        for weight in (cell.weight_ih, cell.weight_mh, cell.bias):
+            weight[13 + silent] = 0
+        cell.weight_heads[silent] = 0
+    same(paths(made, None, True), 1e-10)
 
 
 @pytest.mark.parametrize("name", ["lstm", "nru", "sru"])

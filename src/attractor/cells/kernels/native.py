@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 
 SIZES, NUMBERS, WEIGHTS, STATES = 8, 8, 18, 10
+VERSION = 2
+"""Of the library: kernels that it has and what they are given; ``native/call.hpp`` has it too."""
 LIBRARY = Path(__file__).with_name("libattractor.so")
 NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "plain": "plain"}
 log = logging.getLogger("attractor.kernels")
@@ -80,19 +82,26 @@ def _load() -> ctypes.CDLL | None:
     except OSError as error:
         log.debug("attractor runs without kernels: %s", error)
         return None
+    if not _current(library):
+        log.debug("attractor runs without kernels: the library is of another version")
+        return None
     library.attractor_choose.argtypes = (ctypes.c_char_p,)
     library.attractor_choose.restype = ctypes.c_char_p
-    library.attractor_call_size.restype = ctypes.c_int64
     library.attractor_run.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(Call))
     library.attractor_run.restype = ctypes.c_int64
     library.attractor_take.argtypes = (ctypes.c_size_t,)
     library.attractor_take.restype = ctypes.c_void_p
     library.attractor_give.argtypes = (ctypes.c_void_p,)
-    same = library.attractor_call_size() == ctypes.sizeof(Call)
-    if not same or not hasattr(library, "attractor_sweep"):
-        log.debug("attractor runs without kernels: the library is of another version")
-        return None
     return library
+
+
+def _current(library: ctypes.CDLL) -> bool:
+    """Whether the library was compiled from the sources that this file belongs to."""
+    if not hasattr(library, "attractor_version"):
+        return False
+    library.attractor_version.restype = library.attractor_call_size.restype = ctypes.c_int64
+    same = library.attractor_call_size() == ctypes.sizeof(Call)
+    return same and bool(library.attractor_version() == VERSION)
 
 
 def _find() -> Status:

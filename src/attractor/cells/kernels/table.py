@@ -163,12 +163,14 @@ def lstm1997(cell: LSTM1997Cell, x: Tensor, rows: Rows, lengths: Tensor | None) 
 def nru(cell: NRUCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
     n, m, heads, side = cell.hidden_size, cell.memory_size, cell.heads, cell.side
     # the kernel has heads whose blocks are whole rows of the outer product
-    if cell.relu_heads or cell.norm != 5 or side % heads or side // heads > 1024:
+    if cell.norm != 5 or side % heads or side // heads > 1024:
         return None
-    numbers = (1 / heads if cell.average_heads else 1.0, float(cell.memory == "multiplicative"))
+    share = 1 / heads if cell.average_heads else 1.0
+    numbers = (share, float(cell.memory == "multiplicative"))
+    kernel = "nru_relu" if cell.relu_heads else "nru"
     silent = cell.weight_mh.shape[0] - cell.weight_ih.shape[0]  # heads that read no input
     read = F.pad(cell.weight_ih, (0, 0, 0, silent)) if silent else cell.weight_ih
-    form = Form("nru", n, (n, m), (n, m, heads, side), numbers)
+    form = Form(kernel, n, (n, m), (n, m, heads, side), numbers)
     return Plan(form, x, (read, cell.bias, cell.weight_hh, cell.weight_mh, cell.weight_heads))
 
 
@@ -253,8 +255,8 @@ def layer_norm(cell: LayerNormCell, x: Tensor, rows: Rows, lengths: Tensor | Non
     return Plan(form, sums, (None, None, inner.weight_hh, on_h.weight, on_c.weight, on_c.bias))
 
 
-MASKED = {"gru", "gru_after", "janet", "lstm", "lstm_norm", "rnn"}
-"""Kernels whose noise is the mask of recurrent dropout."""
+UNMASKED = {"dntm", "ntm", "tardis"}
+"""Kernels whose noise is not the mask of recurrent dropout."""
 
 
 def recurrent_dropout(
@@ -264,7 +266,7 @@ def recurrent_dropout(
         return None
     planner = KERNELS.get(type(cell.cell))
     plan = None if planner is None else planner(cell.cell, x, rows, lengths)
-    if plan is None or plan.form.kernel not in MASKED:
+    if plan is None or plan.form.kernel in UNMASKED:
         return None
     drawn = cell._masked((), x.new_empty(rows.steps, rows.batch, 0))
     if not isinstance(drawn, MaskedInput):

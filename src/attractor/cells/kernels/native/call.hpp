@@ -8,6 +8,7 @@
 
 namespace attractor {
 
+constexpr int64_t kVersion = 2;  // of what kernels there are and take; `native.py` has it too
 constexpr int kSizes = 8, kNumbers = 8, kWeights = 18, kStates = 10;
 
 struct Call {

@@ -73,7 +73,8 @@ const char* attractor_choose(const char* name) {
   return nullptr;
 }
 
-// To be checked against what the caller takes a call to be.
+// To be checked against what the caller takes them to be.
+int64_t attractor_version() { return kVersion; }
 int64_t attractor_call_size() { return sizeof(Call); }
 
 // Run a kernel: 1 is there, 2 is back, 0 only asks for the width of the tape, in numbers, which is

@@ -75,8 +75,8 @@ const Kernel kernels[] = {
     kernel<IhcLstm>(),      kernel<IrcFastGrnn>(), kernel<IrcGru>(), kernel<IrcLstm>(),
     kernel<IrcSru>(),       kernel<IrcTLstm>(), kernel<Janet>(),   kernel<Lstm>(),
     kernel<Nru>(),          kernel<Ntm>(),      kernel<Rnn>(),      kernel<Sru>(),     kernel<StatRu>(),
-    kernel<NormalLstm>(),   kernel<Tardis>(),   kernel<TLstm>(),    kStack,
-    kRotation};
+    kernel<NormalLstm>(),   kernel<Tardis>(),   kernel<TLstm>(),    kernel<ReluNru>(),
+    kStack,                 kRotation};
 
 const Sweeper sweepers[] = {sweeper<AnytimeRule>(), sweeper<MetaSgd>()};
 

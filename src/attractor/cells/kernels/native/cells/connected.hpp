@@ -20,9 +20,18 @@ struct Connected : Cell<S> {
   // d, and with it the gradient of a sigmoid's argument.
   static V through(V gate, V d) { return d * gate * (1 - gate); }
 
-  template <int count>
-  void open(const At<S>& at) const {
-    for (int g = 0; g < count; g++) at.now.put(G[g], sigmoid(at.now(G[g])));
+  // A step of a design, whose candidate is what recurrent dropout leaves of it.
+  template <class Design>
+  void ahead(const Step<S>& s, const At<S>& at) const {
+    for (int g = 0; g < Design::gates; g++) at.now.put(G[g], sigmoid(at.now(G[g])));
+    at.now.put(A, s.masked(at.now(A), at, units));
+    Design::forward(*this, at);
+  }
+
+  template <class Design>
+  void back(const Step<S>& s, const At<S>& at) const {
+    Design::backward(*this, at);
+    at.grad.put(A, s.masked(at.grad(A), at, units));
   }
 };
 
@@ -148,6 +157,7 @@ struct Residual : Connected<S> {
   Link<S>*narrow = nullptr, *gates;
 
   explicit Residual(const Call& c) : Connected<S>(c) {
+    noise = units;
     for (int g = 0; g < Design::gates; g++) G[g] = block(units);
     A = block(units);
     direct = inputs == units;
@@ -170,14 +180,11 @@ struct Residual : Connected<S> {
   void forward(const Step<S>& s) const override {
     if (narrow) s.set(narrow);
     s.add(gates);
-    s.each(units, [&](At<S> at) {
-      this->template open<Design::gates>(at);
-      Design::forward(*this, at);
-    });
+    s.each(units, [&](At<S> at) { this->template ahead<Design>(s, at); });
   }
 
   void backward(const Step<S>& s) const override {
-    s.each(units, [&](At<S> at) { Design::backward(*this, at); });
+    s.each(units, [&](At<S> at) { this->template back<Design>(s, at); });
     if (!narrow) return s.add_back(gates);
     s.set_back(gates), s.add_back(narrow);
   }
@@ -196,6 +203,7 @@ struct Highway : Connected<S> {
   bool sees_x;
 
   explicit Highway(const Call& c) : Connected<S>(c), sees_x(c.number[0] != 0) {
+    noise = units;
     K = block(inputs), A = block(units), B = block(inputs), X = block(inputs);
     for (int g = 0; g < Design::gates; g++) G[g] = block(units);
     output = H = state(units);
@@ -219,15 +227,14 @@ struct Highway : Connected<S> {
     s.set(gates);
     s.each(units, [&](At<S> at) {
       if (shifts) at.now.add(G[0], at(shift));
-      this->template open<Design::gates>(at);
-      Design::forward(*this, at);
+      this->template ahead<Design>(s, at);
     });
   }
 
   void backward(const Step<S>& s) const override {
     bool shifts = active(shift);
     s.each(units, [&](At<S> at) {
-      Design::backward(*this, at);
+      this->template back<Design>(s, at);
       if (shifts) at.grad.put(shift.gradient, at.grad(G[0]));
     });
     s.set_back(gates);

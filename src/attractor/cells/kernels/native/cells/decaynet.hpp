@@ -25,6 +25,7 @@ struct DecayNet : Cell<S> {
   const S* rate;
 
   explicit DecayNet(const Call& c) : Cell<S>(c), rate(static_cast<const S*>(c.constants)) {
+    noise = units;
     F = block(units), I = block(units), O = block(units), A = block(units);
     output = H = state(units), C = state(units), P = state(units);
     reads_input(F, I, O, A);
@@ -36,7 +37,7 @@ struct DecayNet : Cell<S> {
     s.each(units, [&](At<S> at) {
       V i = sigmoid(at.now(I)), o = sigmoid(at.now(O)), a = tanh(at.now(A));
       V fall = at.was(P) + rate[at.sequence] * (at.now(F) + 3);
-      V c = sin(acute<S>(right - fall)) * at.was(C) + i * a;
+      V c = sin(acute<S>(right - fall)) * at.was(C) + i * s.masked(a, at, units);
       at.now.put(I, i), at.now.put(O, o), at.now.put(A, a);
       at.now.put(H, o * tanh(c)), at.now.put(C, c), at.now.put(P, fall);
     });
@@ -48,8 +49,10 @@ struct DecayNet : Cell<S> {
       V seen = tanh(at.now(C)), d_h = at.carry(H), d_c = at.carry(C) + d_h * o * (1 - seen * seen);
       V slope = p < 0 ? V{} : sin(right - acute<S>(p));  // also zero above a right angle
       V d_fall = at.carry(P) - d_c * old * slope;
-      at.grad.put(F, rate[at.sequence] * d_fall), at.grad.put(I, d_c * a * i * (1 - i));
-      at.grad.put(O, d_h * seen * o * (1 - o)), at.grad.put(A, d_c * i * (1 - a * a));
+      at.grad.put(F, rate[at.sequence] * d_fall);
+      at.grad.put(I, d_c * s.masked(a, at, units) * i * (1 - i));
+      at.grad.put(O, d_h * seen * o * (1 - o));
+      at.grad.put(A, s.masked(d_c, at, units) * i * (1 - a * a));
       at.carry.put(C, d_c * sin(acute<S>(p))), at.carry.put(P, d_fall);
     });
     s.set_back(U);
@@ -68,6 +71,7 @@ struct DecayNetGru : Cell<S> {
   const S* rate;
 
   explicit DecayNetGru(const Call& c) : Cell<S>(c), rate(static_cast<const S*>(c.constants)) {
+    noise = units;
     F = block(units), R = block(units), A = block(units), Q = block(units);
     output = H = state(units), P = state(units);
     reads_input(F, R, A);
@@ -85,7 +89,7 @@ struct DecayNetGru : Cell<S> {
     s.each(units, [&](At<S> at) {
       V f = sin(acute<S>(right - at.now(P))), a = tanh(at.now(A));
       at.now.put(A, a);
-      at.now.put(H, f * at.was(H) + (1 - f) * a);
+      at.now.put(H, f * at.was(H) + (1 - f) * s.masked(a, at, units));
     });
   }
 
@@ -93,8 +97,9 @@ struct DecayNetGru : Cell<S> {
     s.each(units, [&](At<S> at) {
       V a = at.now(A), h = at.was(H), d = at.carry(H), p = right - at.now(P);
       V f = sin(acute<S>(p)), slope = p < 0 ? V{} : sin(right - acute<S>(p));
-      V d_fall = at.carry(P) - d * (h - a) * slope;
-      at.grad.put(F, rate[at.sequence] * d_fall), at.grad.put(A, d * (1 - f) * (1 - a * a));
+      V d_fall = at.carry(P) - d * (h - s.masked(a, at, units)) * slope;
+      at.grad.put(F, rate[at.sequence] * d_fall);
+      at.grad.put(A, s.masked(d, at, units) * (1 - f) * (1 - a * a));
       at.carry.put(H, d * f), at.carry.put(P, d_fall);
     });
     s.set_back(candidate);

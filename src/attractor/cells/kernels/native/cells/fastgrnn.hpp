@@ -16,6 +16,7 @@ struct FastGrnn : Cell<S> {
   bool shared;
 
   explicit FastGrnn(const Call& c) : Cell<S>(c), shared(c.number[0] != 0) {
+    noise = units;
     F = block(units), A = block(units);
     output = H = state(units);
     if (shared) {
@@ -37,7 +38,7 @@ struct FastGrnn : Cell<S> {
       if (shifts) f += at(shift_f), a += at(shift_a);
       f = sigmoid(f), a = tanh(a);
       at.now.put(F, f), at.now.put(A, a);
-      at.now.put(H, f * at.was(H) + (at(beta) * (1 - f) + at(kappa)) * a);
+      at.now.put(H, f * at.was(H) + (at(beta) * (1 - f) + at(kappa)) * s.masked(a, at, units));
     });
   }
 
@@ -45,10 +46,12 @@ struct FastGrnn : Cell<S> {
     bool shifts = active(shift_f);
     s.each(units, [&](At<S> at) {
       V f = at.now(F), a = at.now(A), h = at.was(H), d = at.carry(H);
-      V d_f = d * (h - at(beta) * a) * f * (1 - f);
-      V d_a = d * (at(beta) * (1 - f) + at(kappa)) * (1 - a * a);
+      V written = s.masked(a, at, units);
+      V d_f = d * (h - at(beta) * written) * f * (1 - f);
+      V d_a = s.masked(d, at, units) * (at(beta) * (1 - f) + at(kappa)) * (1 - a * a);
       at.grad.put(F, d_f), at.grad.put(A, shared ? d_f + d_a : d_a);
-      at.grad.put(beta.gradient, d * (1 - f) * a), at.grad.put(kappa.gradient, d * a);
+      at.grad.put(beta.gradient, d * (1 - f) * written);
+      at.grad.put(kappa.gradient, d * written);
       if (shifts) at.grad.put(shift_f.gradient, d_f), at.grad.put(shift_a.gradient, d_a);
       at.carry.put(H, d * f);
     });

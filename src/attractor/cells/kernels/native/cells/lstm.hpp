@@ -81,6 +81,7 @@ struct Lstm1997 : Cell<S> {
   Link<S>* U;
 
   explicit Lstm1997(const Call& c) : Cell<S>(c) {
+    noise = units;
     I = block(units), A = block(units), O = block(units);
     output = H = state(units), C = state(units);
     reads_input(I, A, O);
@@ -91,7 +92,7 @@ struct Lstm1997 : Cell<S> {
     s.add(U);
     s.each(units, [&](At<S> at) {
       V i = sigmoid(at.now(I)), a = tanh(at.now(A)), o = sigmoid(at.now(O));
-      V c = at.was(C) + i * a;
+      V c = at.was(C) + i * s.masked(a, at, units);
       at.now.put(I, i), at.now.put(A, a), at.now.put(O, o);
       at.now.put(H, o * tanh(c)), at.now.put(C, c);
     });
@@ -101,7 +102,8 @@ struct Lstm1997 : Cell<S> {
     s.each(units, [&](At<S> at) {
       V i = at.now(I), a = at.now(A), o = at.now(O), seen = tanh(at.now(C));
       V d_h = at.carry(H), d_c = at.carry(C) + d_h * o * (1 - seen * seen);
-      at.grad.put(I, d_c * a * i * (1 - i)), at.grad.put(A, d_c * i * (1 - a * a));
+      at.grad.put(I, d_c * s.masked(a, at, units) * i * (1 - i));
+      at.grad.put(A, s.masked(d_c, at, units) * i * (1 - a * a));
       at.grad.put(O, d_h * seen * o * (1 - o));
       at.carry.put(C, d_c);
     });

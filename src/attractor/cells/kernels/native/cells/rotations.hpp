@@ -93,6 +93,7 @@ struct Goru : Cell<S> {
   Weights<S> b;
 
   explicit Goru(const Call& c) : Cell<S>(c) {
+    noise = units;
     R = block(units), Z = block(units), A = block(units), Q = block(units);
     output = H = state(units);
     reads_input(R, Z, A);
@@ -106,19 +107,19 @@ struct Goru : Cell<S> {
       V r = sigmoid(at.now(R)), z = sigmoid(at.now(Z)), sum = at.now(A) + r * at.now(Q);
       V a = active(b) ? mod_relu<S>(sum, at(b)) : sum;
       at.now.put(R, r), at.now.put(Z, z), at.now.put(A, sum);
-      at.now.put(H, z * at.was(H) + (1 - z) * a);
+      at.now.put(H, z * at.was(H) + (1 - z) * s.masked(a, at, units));
     });
   }
 
   void backward(const Step<S>& s) const override {
     s.each(units, [&](At<S> at) {
       V r = at.now(R), z = at.now(Z), sum = at.now(A), d = at.carry(H);
-      V a = sum, d_a = d * (1 - z);
+      V a = sum, d_a = s.masked(d, at, units) * (1 - z);
       if (active(b)) {
         a = mod_relu<S>(sum, at(b)), d_a = mod_relu_slope<S>(sum, at(b), d_a);
         at.grad.put(b.gradient, sum < 0 ? -d_a : d_a);
       }
-      at.grad.put(Z, d * (at.was(H) - a) * z * (1 - z)), at.grad.put(A, d_a);
+      at.grad.put(Z, d * (at.was(H) - s.masked(a, at, units)) * z * (1 - z)), at.grad.put(A, d_a);
       at.grad.put(R, d_a * at.now(Q) * r * (1 - r)), at.grad.put(Q, d_a * r);
       at.carry.put(H, d * z);
     });

@@ -66,6 +66,7 @@ struct Clockwork : Cell<S> {
   Weights<S> period;
 
   explicit Clockwork(const Call& c) : Cell<S>(c) {
+    noise = units;
     A = block(units);
     output = H = state(units), W = state(units);
     reads_input(A);
@@ -78,7 +79,7 @@ struct Clockwork : Cell<S> {
     s.each(units, [&](At<S> at) {
       V wait = at.was(W), a = tanh(at.now(A));
       at.now.put(A, a);
-      at.now.put(H, wait < S(0.5) ? a : at.was(H));
+      at.now.put(H, wait < S(0.5) ? s.masked(a, at, units) : at.was(H));
       at.now.put(W, (wait < S(0.5) ? at(period) : wait) - 1);
     });
   }
@@ -86,7 +87,7 @@ struct Clockwork : Cell<S> {
   void backward(const Step<S>& s) const override {
     s.each(units, [&](At<S> at) {
       V wait = at.was(W), a = at.now(A), d = at.carry(H), d_wait = at.carry(W);
-      at.grad.put(A, wait < S(0.5) ? d * (1 - a * a) : V{});
+      at.grad.put(A, wait < S(0.5) ? s.masked(d, at, units) * (1 - a * a) : V{});
       at.carry.put(H, wait < S(0.5) ? V{} : d);
       at.carry.put(W, wait < S(0.5) ? V{} : d_wait);
     });

@@ -17,6 +17,7 @@ struct Sru : Cell<S> {
   bool direct;  // x as it is
 
   explicit Sru(const Call& c) : Cell<S>(c), scale(S(c.number[0])), direct(inputs == units) {
+    noise = units;
     F = block(units), P = block(units), A = block(units);
     if (!direct) X = block(units);
     output = Y = block(units), C = state(units);
@@ -29,10 +30,10 @@ struct Sru : Cell<S> {
 
   void forward(const Step<S>& s) const override {
     s.each(units, [&](At<S> at) {
-      V old = at.was(C), a = at.now(A);
+      V old = at.was(C), a = s.masked(at.now(A), at, units);
       V f = sigmoid(at.now(F) + at(see_f) * old), p = sigmoid(at.now(P) + at(see_p) * old);
       V c = f * old + (1 - f) * a;
-      at.now.put(F, f), at.now.put(P, p), at.now.put(C, c);
+      at.now.put(F, f), at.now.put(P, p), at.now.put(A, a), at.now.put(C, c);
       at.now.put(Y, p * c + (1 - p) * carried(at));
     });
   }
@@ -42,7 +43,8 @@ struct Sru : Cell<S> {
       V f = at.now(F), p = at.now(P), a = at.now(A), old = at.was(C), c = at.now(C);
       V d = at.grad(Y), d_c = at.carry(C) + d * p, d_x = d * (1 - p) * scale;
       V d_f = d_c * (old - a) * f * (1 - f), d_p = d * (c - carried(at)) * p * (1 - p);
-      at.grad.put(F, d_f), at.grad.put(P, d_p), at.grad.put(A, d_c * (1 - f));
+      at.grad.put(F, d_f), at.grad.put(P, d_p);
+      at.grad.put(A, s.masked(d_c, at, units) * (1 - f));
       at.grad.put(see_f.gradient, d_f * old), at.grad.put(see_p.gradient, d_p * old);
       if (direct)
         store(at.d_x.p, d_x);
@@ -64,6 +66,7 @@ struct TLstm : Cell<S> {
   bool squash;
 
   explicit TLstm(const Call& c) : Cell<S>(c), squash(c.number[0] != 0) {
+    noise = units;
     for (Block& b : sums) b = block(units);
     for (Block& b : next) b = block(units);
     output = Y = block(units), C = state(units), last = state(3 * units);
@@ -78,7 +81,7 @@ struct TLstm : Cell<S> {
       int64_t n = units - at.unit;
       V f = sigmoid(at.now(sums[0]) + at.was.some(part(0), n));
       V o = at.now(sums[1]) + at.was.some(part(1), n);
-      V a = at.now(sums[2]) + at.was.some(part(2), n);
+      V a = s.masked(at.now(sums[2]) + at.was.some(part(2), n), at, units);
       o = squash ? tanh(o) : sigmoid(o);
       V c = f * at.was(C) + (1 - f) * a;
       at.now.put(sums[0], f), at.now.put(sums[1], o), at.now.put(sums[2], a);
@@ -93,7 +96,8 @@ struct TLstm : Cell<S> {
       V f = at.now(sums[0]), o = at.now(sums[1]), a = at.now(sums[2]), old = at.was(C);
       V d = at.grad(Y), d_c = at.carry(C) + d * o;
       V made[3] = {d_c * (old - a) * f * (1 - f),
-                   d * at.now(C) * (squash ? 1 - o * o : o * (1 - o)), d_c * (1 - f)};
+                   d * at.now(C) * (squash ? 1 - o * o : o * (1 - o)),
+                   s.masked(d_c, at, units) * (1 - f)};
       for (int g = 0; g < 3; g++) {
         at.grad.put(next[g], at.carry.some(part(g), n));
         at.grad.put(sums[g], made[g]);
