@@ -1,6 +1,7 @@
 """Networks that read a sequence with any cell and answer once, or at each step."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,6 +12,8 @@ from attractor.cells import Recurrent
 from attractor.cells.init import Initialiser, weights_
 from attractor.cells.layer.options import LayerCell
 from attractor.errors import InputError
+from attractor.models.choices import Choices, Reward
+from attractor.tasks import Penalised
 
 
 class SequenceClassifier(nn.Module):
@@ -78,6 +81,10 @@ class SequenceTagger(nn.Module):
         output_size: classes.
         readout_init: how the weights V start: ``"uniform"``, U(±1/sqrt(units)), or another of
             `attractor.cells.init`'s; ``"xavier"`` is that of the code behind Chandar (2020).
+        reward: train the choices of a cell that reads one place of its memory by REINFORCE, with
+            this reward: see `attractor.models.choices.Choices`. In training the answer is then a
+            `attractor.tasks.Penalised`.
+        discount: of later rewards.
         generator: draws the initial weights; ``None`` means torch's default generator.
         options: go to `Recurrent`, but for ``batch_first``: samples come first.
 
@@ -99,18 +106,39 @@ class SequenceTagger(nn.Module):
         output_size: int,
         *,
         readout_init: Initialiser = "uniform",
+        reward: Reward | None = None,
+        discount: float = 0.9,
         generator: Generator | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
         self.recurrent = reader(cell, input_size, hidden_size, generator=generator, **options)
         self.readout = readout(self.recurrent, output_size, generator, readout_init)
+        self.choices: Choices | None = None
+        if reward is not None:
+            self.choices = Choices(
+                self.recurrent, output_size, reward, discount=discount, generator=generator
+            )
 
     def forward(self, x: Tensor | PackedSequence) -> Any:
+        if self.choices is not None and self.training:
+            return self._rewarded(x)
         output, _ = self.recurrent(x)
         if isinstance(output, PackedSequence):
             return output._replace(data=self.readout(output.data))
         return self.readout(output)
+
+    def _rewarded(self, x: Tensor | PackedSequence) -> Penalised:
+        """What is said, and what the choices on the way cost once it is known what was asked."""
+        assert self.choices is not None
+        if isinstance(x, PackedSequence):
+            raise InputError(
+                "expected sequences of one length for choices that are trained by REINFORCE, but "
+                "got a PackedSequence. Leave reward out, or pad the sequences."
+            )
+        output, _, states = self.recurrent(x, return_states=True)
+        said = self.readout(output)
+        return Penalised(said, partial(self.choices, x, said, states))
 
 
 def reader(cell: Any, input_size: int, hidden_size: Any, **options: Any) -> Recurrent:

@@ -1,5 +1,6 @@
 """What a model says to a batch, and how classes are judged."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -11,10 +12,13 @@ from attractor.tasks.batch import IGNORE, Batch
 
 
 class Penalised(NamedTuple):
-    """What a model says in training, and what its loss has on top: the price of its activity."""
+    """What a model says in training, and what its loss has on top: the price of its activity.
+
+    A penalty that hangs on what was asked is a function of the right answers.
+    """
 
     said: Any
-    penalty: Tensor
+    penalty: Tensor | Callable[[Tensor], Tensor]
 
 
 def tell(model: nn.Module, inputs: Any, task: Tensor | None) -> Any:
@@ -34,9 +38,12 @@ def answer(model: nn.Module, batch: Batch) -> Tensor:
 
 def priced(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor | None]:
     """What the model says to some samples, and the penalty on top, if it has one."""
-    output, penalty = tell(model, batch.inputs, batch.task), None
+    output: Any = tell(model, batch.inputs, batch.task)
+    penalty: Any = None
     if isinstance(output, Penalised):
         output, penalty = output
+        if not isinstance(penalty, Tensor):
+            penalty = penalty(asked(batch))
     if isinstance(output, PackedSequence):
         output = pad_packed_sequence(output, batch_first=True, total_length=batch.y.shape[1])[0]
     return output, penalty
