@@ -31,6 +31,7 @@ NAMES = (
     "nru-claims",
     "decay-regularisers",
     "ptb-char-tardis",
+    "tardis-rewards",
 )
 QUICK = [f"{name}-quick" for name in NAMES]
 FOLDERS = {

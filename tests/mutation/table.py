@@ -115,6 +115,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "dynamics/solving.py": ("dynamics/test_fixed.py",),
     "dynamics/wormholes.py": ("dynamics/test_memories.py",),
     "models/attention_window.py": ("models/test_draw.py",),
+    "models/choices.py": ("models/test_choices.py",),
     "models/draw.py": ("models/test_draw.py",),
     "models/language_model.py": ("models/test_language_model.py",),
     "training/averaging.py": ("training/test_averaging.py",),
