@@ -34,6 +34,7 @@ def test_version() -> None:
         ["report"],
         ["fit"],
         ["predict"],
+        ["compare"],
         ["verify"],
         ["data"],
         ["data", "fetch"],

@@ -106,6 +106,21 @@ def test_numbers_are_told_where_labels_are_numbers(tmp_path: Path) -> None:
     assert type(load(out)).__name__ == "RecurrentClassifier"
 
 
+def test_cells_are_compared_and_one_is_named(tmp_path: Path) -> None:
+    file = tsv(tmp_path / "some.tsv", 24)
+    few = ["--cell", "rnn", "--cell", "gru", "--folds", "2", "--seconds", "0.2"]
+    few += ["--parameters", "60"]
+    done = run("compare", file, *few)
+    assert "2 cells, 2 folds, 0.2 s each: 0.8 s at most" in done.stderr
+    assert "parameters" in done.stdout
+    best = done.stdout.split("Take ")[1].split(":")[0]
+    assert f"attractor fit {file} --cell {best} --hidden-size" in done.stdout
+    found = json.loads(run("compare", file, *few, "--json", "-q").stdout)
+    assert found["take"] == found["cells"][0]["cell"]
+    assert {one["cell"] for one in found["cells"]} == {"rnn", "gru"}
+    assert found["cells"][0]["mean"] == np.mean(found["cells"][0]["scores"])
+
+
 BAD = {
     "": "no series at all",
     "# nothing\n": "no series at all",

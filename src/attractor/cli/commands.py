@@ -8,6 +8,7 @@ import typer
 
 from attractor.cli.analyse import analyse
 from attractor.cli.bench import bench
+from attractor.cli.compare import compare
 from attractor.cli.data import app as data
 from attractor.cli.doctor import doctor
 from attractor.cli.figure import figure
@@ -37,6 +38,7 @@ app.command(
 )(sweep)
 app.command("reproduce", epilog="Example: attractor reproduce table-6.1 --budget quick")(reproduce)
 app.command("fit", epilog="Example: attractor fit ECG5000_TRAIN.tsv --cell nru --out model")(fit)
+app.command("compare", epilog="Example: attractor compare ECG5000_TRAIN.tsv --seconds 5")(compare)
 app.command("predict", epilog="Example: attractor predict model ECG5000_TEST.tsv")(predict)
 app.command("verify", epilog="Example: attractor verify runs/demo/lstm-0-*")(verify)
 app.command("list", epilog="Example: attractor list cells")(list_)

@@ -15,6 +15,7 @@ except ImportError as error:
 
 from attractor.estimators.checked import DO_NOT_APPLY as DO_NOT_APPLY
 from attractor.estimators.classifier import RecurrentClassifier as RecurrentClassifier
+from attractor.estimators.compare import compare as compare
 from attractor.estimators.files import load as load
 from attractor.estimators.files import save as save
 from attractor.estimators.regressor import RecurrentRegressor as RecurrentRegressor

@@ -1,0 +1,233 @@
+"""Which cell to take for somebody's series: all with as many parameters and as much time."""
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
+from torch import nn
+
+from attractor.checks import positive, whole
+from attractor.errors import InputError
+from attractor.estimates import Estimate
+from attractor.estimators.base import RecurrentEstimator
+from attractor.estimators.classifier import RecurrentClassifier
+from attractor.estimators.paired import corrected_p, holm, over_folds
+from attractor.estimators.regressor import RecurrentRegressor
+from attractor.estimators.sequences import sequences
+from attractor.training import Diverged
+
+TRIED = ("lstm", "gru", "janet", "nru", "decaynet", "fastgrnn")
+"""Cells that are tried unless others are named: gated ones of different kinds, all with kernels."""
+EPOCHS = 100_000
+"""So many that the time decides."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One cell: its size, its scores fold by fold, and how long each fit took."""
+
+    cell: str
+    hidden_size: int
+    parameters: int
+    scores: tuple[float, ...]
+    seconds: tuple[float, ...]
+    p: float | None = None
+    """How likely its distance to the best is by chance, raised for many tests; None for the best
+    itself."""
+    failed: str | None = None
+
+    @property
+    def estimate(self) -> Estimate:
+        """The mean score with its interval over folds."""
+        return over_folds(self.scores)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Cells from the best to the worst; those that diverged come last."""
+
+    measure: str
+    trials: list[Trial]
+
+    @property
+    def best(self) -> Trial:
+        """The cell to take."""
+        return self.trials[0]
+
+    @property
+    def advice(self) -> str:
+        """Which cell to take, and how sure that is."""
+        best = self.best
+        found = best.estimate
+        told = (
+            f"Take {best.cell}: {self.measure} {found.mean:.3f} ± {found.half_width:.3f} over "
+            f"{found.n} folds"
+        )
+        beside = [one for one in self.trials[1:] if one.p is not None and one.p >= 0.05]
+        if not beside:
+            return f"{told}, better than each of the others (p < 0.05)."
+        told += (
+            f"; {_listed([one.cell for one in beside])} cannot be told apart from it (p >= 0.05)"
+        )
+        quickest = min(beside, key=lambda one: float(np.mean(one.seconds)))
+        ratio = float(np.mean(best.seconds) / max(np.mean(quickest.seconds), 1e-9))
+        return told + (
+            f", and {quickest.cell} took {ratio:.1f} times less time." if ratio > 1.3 else "."
+        )
+
+
+def compare(
+    x: Any,
+    y: NDArray[Any],
+    *,
+    cells: Sequence[str] = TRIED,
+    real: bool = False,
+    parameters: int = 10_000,
+    seconds: float = 10.0,
+    folds: int = 5,
+    random_state: int = 0,
+    on_trial: Callable[[int, int, str], None] = lambda done, total, told: None,
+) -> Comparison:
+    """Try cells on series by cross-validation, with about equal parameters and equal time.
+
+    Args:
+        x: series, as `RecurrentClassifier` takes them.
+        y: their classes, or numbers.
+        cells: which to try.
+        real: whether y are numbers.
+        parameters: weights of a network, as near as its units allow.
+        seconds: at most so long for each fit; it ends earlier where validation no longer improves.
+        folds: parts, each of which is asked about once.
+        random_state: decides the folds, and with the time what is learnt.
+        on_trial: told of each fit.
+
+    Example:
+        >>> x = np.random.default_rng(0).normal(size=(24, 4)) + np.arange(24)[:, None] % 2 * 3
+        >>> found = compare(
+        ...     x, np.arange(24) % 2, cells=["rnn", "gru"], parameters=50, seconds=0.2, folds=2
+        ... )
+        >>> sorted(trial.cell for trial in found.trials), found.measure
+        (['gru', 'rnn'], 'accuracy')
+    """
+    if len({*cells}) != len(cells) or len(cells) < 2:
+        raise InputError(
+            f"expected at least two different cells to compare, but got {', '.join(cells)}. "
+            "Try lstm and gru."
+        )
+    positive("seconds", seconds)
+    kind: type[RecurrentEstimator] = RecurrentRegressor if real else RecurrentClassifier
+    parts = _parts(y, whole("folds", folds, 2), real, random_state)
+    features = sequences(x).x.shape[2]
+    outputs = 1 if real else len(np.unique(y))
+    sizes = {
+        cell: sized(lambda units, cell=cell: kind(cell, units)._network(features, outputs, 0),
+                    whole("parameters", parameters, 1))
+        for cell in cells
+    }  # fmt: skip
+    scores: dict[str, list[float]] = {cell: [] for cell in cells}
+    spent: dict[str, list[float]] = {cell: [] for cell in cells}
+    failed: dict[str, str] = {}
+    done = 0
+    for fold, (train, test) in enumerate(parts):  # cells take turns, so that a busy machine is fair
+        for cell in cells:
+            done += 1
+            on_trial(done, folds * len(cells), f"{cell}, fold {fold + 1}")
+            if cell in failed:
+                continue
+            model = kind(
+                cell,
+                sizes[cell][0],
+                epochs=EPOCHS,
+                seconds=seconds,
+                random_state=random_state + fold,
+            )
+            started = time.monotonic()
+            try:
+                model.fit(_some(x, train), y[train])
+            except Diverged as error:
+                failed[cell] = error.reason
+                continue
+            spent[cell].append(time.monotonic() - started)
+            scores[cell].append(float(model.score(_some(x, test), y[test])))
+    trials = [
+        Trial(cell, *sizes[cell], tuple(scores[cell]), tuple(spent[cell]), failed=failed.get(cell))
+        for cell in cells
+    ]
+    return Comparison("r2" if real else "accuracy", ranked(trials))
+
+
+def ranked(trials: Sequence[Trial]) -> list[Trial]:
+    """Trials from the best to the worst, each with how likely its distance to the best is."""
+    whole_ones = [one for one in trials if one.failed is None]
+    if not whole_ones:
+        raise Diverged(
+            f"all cells diverged ({trials[0].cell}: {trials[0].failed})",
+            "Look at the series for values far from the others.",
+        )
+    best, *others = sorted(whole_ones, key=lambda one: -float(np.mean(one.scores)))
+    chances = holm([corrected_p(best.scores, one.scores) for one in others])
+    told = [
+        Trial(**{**vars(one), "p": chance}) for one, chance in zip(others, chances, strict=True)
+    ]
+    return [best, *told, *(one for one in trials if one.failed is not None)]
+
+
+def sized(make: Callable[[int], nn.Module], parameters: int) -> tuple[int, int]:
+    """The units with which a network has about so many parameters, and how many it has.
+
+    Args:
+        make: from units to the network; units that a cell cannot have raise `InputError`.
+        parameters: how many are wanted.
+
+    Example:
+        >>> sized(lambda units: nn.Linear(units, 1), 12)
+        (11, 12)
+    """
+
+    def counted(units: int) -> tuple[int, int]:
+        for more in range(8):
+            try:
+                network = make(units + more)
+            except InputError:
+                if more == 7:
+                    raise
+                continue
+            return units + more, sum(p.numel() for p in network.parameters())
+        raise AssertionError("the last attempt returns or raises")
+
+    low, high = counted(1), counted(2)
+    while high[1] < parameters:
+        low, high = high, counted(2 * high[0])
+    while high[0] - low[0] > 1:
+        middle = counted((low[0] + high[0]) // 2)
+        if middle[0] >= high[0]:
+            break
+        low, high = (middle, high) if middle[1] < parameters else (low, middle)
+    return min(low, high, key=lambda one: abs(one[1] - parameters))
+
+
+def _parts(y: NDArray[Any], folds: int, real: bool, seed: int) -> list[tuple[Any, Any]]:
+    """For each fold the places to learn from and to be asked about."""
+    if len(y) < 4 * folds:
+        raise InputError(
+            f"expected at least {4 * folds} series for {folds} folds, but got {len(y)}. Try fewer "
+            "folds, or more series."
+        )
+    splitter = (KFold if real else StratifiedKFold)(folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        # a class with fewer series than folds is in some of them, which is as it can be
+        warnings.simplefilter("ignore", UserWarning)
+        return list(splitter.split(np.zeros(len(y)), y))
+
+
+def _some(x: Any, places: NDArray[np.intp]) -> Any:
+    return [x[i] for i in places] if isinstance(x, list) else x[places]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,113 @@
+"""Which cell to take: equal sizes, equal time, and a test that knows about folds."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from torch import nn
+
+from attractor.errors import InputError, RunError
+from attractor.estimators.compare import Comparison, Trial, compare, ranked, sized
+from attractor.estimators.paired import corrected_p, holm, over_folds
+from attractor.models.table import make_model
+
+A = (0.81, 0.9, 0.77, 0.93, 0.88)
+B = (0.74, 0.86, 0.79, 0.9, 0.8)
+
+
+def trial(cell: str, scores: tuple[float, ...], seconds: float = 1.0, **more: object) -> Trial:
+    return Trial(cell, 8, 100, scores, (seconds,) * len(scores), **more)  # type: ignore[arg-type]
+
+
+def test_the_paired_test_is_scipys_with_the_wider_error_of_folds() -> None:
+    plain = stats.ttest_rel(A, B)
+    folds = len(A)
+    t = plain.statistic * math.sqrt((1 / folds) / (1 / folds + 1 / (folds - 1)))
+    assert corrected_p(A, B) == pytest.approx(2 * stats.t.sf(abs(t), folds - 1))
+    assert corrected_p(B, A) == pytest.approx(corrected_p(A, B))
+    assert corrected_p(A, B) > plain.pvalue
+    assert corrected_p(A, A) == 1
+    assert corrected_p(A, [one - 0.1 for one in A]) == 0
+
+
+def test_the_interval_is_that_of_the_test() -> None:
+    low, high = stats.t.interval(0.95, 4, np.mean(A), np.std(A, ddof=1) * math.sqrt(1 / 5 + 1 / 4))
+    found = over_folds(A)
+    assert found.mean == pytest.approx((low + high) / 2)
+    assert found.half_width == pytest.approx((high - low) / 2)
+
+
+def test_holms_chances() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.6, 0.9]) == pytest.approx([1.0, 1.0])
+    assert holm([]) == []
+
+
+def test_the_best_comes_first_with_advice_that_says_how_sure_it_is() -> None:
+    worse = tuple(one - 0.3 - 0.01 * i for i, one in enumerate(A))
+    found = Comparison(
+        "accuracy", ranked([trial("rnn", worse), trial("gru", B), trial("nru", A, 4)])
+    )
+    assert [one.cell for one in found.trials] == ["nru", "gru", "rnn"]
+    assert found.best.p is None
+    chances = [corrected_p(A, B), corrected_p(A, worse)]
+    assert [one.p for one in found.trials[1:]] == pytest.approx(holm(chances))
+    assert found.advice == (
+        "Take nru: accuracy 0.858 ± 0.120 over 5 folds; gru cannot be told apart from it "
+        "(p >= 0.05), and gru took 4.0 times less time."
+    )
+    sure = Comparison("accuracy", ranked([trial("nru", A), trial("rnn", worse)]))
+    assert sure.advice.endswith("better than each of the others (p < 0.05).")
+    failed = trial("irc", (), failed="the loss became nan")
+    assert ranked([failed, trial("gru", B), trial("nru", A)])[-1] is failed
+    with pytest.raises(RunError, match="all cells diverged .irc: the loss became nan"):
+        ranked([failed])
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru", "nru", "eurnn", "rnn", "fastgrnn"])
+def test_networks_have_about_as_many_parameters(cell: str) -> None:
+    def make(units: int) -> nn.Module:
+        return make_model({"cell": cell, "hidden_size": units}, [3], 4)
+
+    units, count = sized(make, 3000)
+    assert count == sum(p.numel() for p in make(units).parameters())
+    assert abs(count / 3000 - 1) < 0.1
+    beside = []
+    for other in (units - 2, units - 1, units + 1, units + 2):
+        try:
+            beside.append(sum(p.numel() for p in make(other).parameters()))
+        except InputError:
+            continue
+    assert all(abs(one - 3000) >= abs(count - 3000) for one in beside)
+
+
+def test_cells_take_turns_on_folds_of_every_class() -> None:
+    y = np.array([0, 0, 0, 1] * 6)
+    x = np.random.default_rng(0).normal(size=(24, 4, 2)) + 4 * y[:, None, None]
+    told: list[tuple[int, int, str]] = []
+    found = compare(
+        x, y, cells=["rnn", "gru"], parameters=80, seconds=0.3, folds=3,
+        on_trial=lambda *one: told.append(one),
+    )  # fmt: skip
+    assert [one[2] for one in told[:3]] == ["rnn, fold 1", "gru, fold 1", "rnn, fold 2"]
+    assert told[-1][:2] == (6, 6)
+    assert {len(one.scores) for one in found.trials} == {3}
+    assert found.measure == "accuracy"
+    assert all(0.2 < one.seconds[0] < 20 for one in found.trials)
+    rows = [one[:3] for one in x]  # a list, and numbers
+    real = compare(rows, 3.0 * y, cells=["rnn", "gru"], real=True, parameters=80, seconds=0.1,
+                   folds=2)  # fmt: skip
+    assert real.measure == "r2"
+
+
+def test_bad_comparisons_are_one_sentence() -> None:
+    x, y = np.zeros((12, 4)), np.arange(12) % 2
+    with pytest.raises(InputError, match="at least two different cells to compare, but got gru"):
+        compare(x, y, cells=["gru"])
+    with pytest.raises(InputError, match="at least 20 series for 5 folds, but got 12"):
+        compare(x, y)
+    with pytest.raises(InputError, match="Did you mean 'gru'"):
+        compare(x, y, cells=["gru2", "lstm"], folds=2)
+    with pytest.raises(InputError, match="folds to be at least 2"):
+        compare(x, y, folds=1)
