@@ -23,7 +23,6 @@ def compare(
 ) -> None:
     """Try cells on a file of time series at equal parameters and time, and say which to take."""
     from dataclasses import asdict
-    from statistics import fmean
 
     from attractor.cli.progress import counted
     from attractor.cli.tables import table
@@ -75,7 +74,7 @@ def compare(
                 f"{one.estimate.mean:.4f}",
                 f"± {one.estimate.half_width:.4f}",
                 "-" if one.p is None else f"{one.p:.3f}",
-                f"{fmean(one.seconds):.1f}",
+                f"{one.mean_seconds:.1f}",
             ]
         )
     columns = ["cell", "units", "parameters", found.measure, "95%", "p", "seconds"]

@@ -4,6 +4,8 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,11 @@ class Trial:
         """The mean score with its interval over folds."""
         return over_folds(self.scores)
 
+    @property
+    def mean_seconds(self) -> float:
+        """How long a fit took."""
+        return fmean(self.seconds)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -71,11 +78,10 @@ class Comparison:
         beside = [one for one in self.trials[1:] if one.p is not None and one.p >= 0.05]
         if not beside:
             return f"{told}, better than each of the others (p < 0.05)."
-        told += (
-            f"; {_listed([one.cell for one in beside])} cannot be told apart from it (p >= 0.05)"
-        )
-        quickest = min(beside, key=lambda one: float(np.mean(one.seconds)))
-        ratio = float(np.mean(best.seconds) / max(np.mean(quickest.seconds), 1e-9))
+        names = _listed([one.cell for one in beside])
+        told += f"; {names} cannot be told apart from it (p >= 0.05)"
+        quickest = min(beside, key=lambda one: one.mean_seconds)
+        ratio = best.mean_seconds / quickest.mean_seconds
         return told + (
             f", and {quickest.cell} took {ratio:.1f} times less time." if ratio > 1.3 else "."
         )
@@ -124,11 +130,12 @@ def compare(
     parts = _parts(y, whole("folds", folds, 2), real, random_state)
     features = sequences(x).x.shape[2]
     outputs = 1 if real else len(np.unique(y))
-    sizes = {
-        cell: sized(lambda units, cell=cell: kind(cell, units)._network(features, outputs, 0),
-                    whole("parameters", parameters, 1))
-        for cell in cells
-    }  # fmt: skip
+    whole("parameters", parameters, 1)
+
+    def network(cell: str, units: int) -> nn.Module:
+        return kind(cell, units)._network(features, outputs, 0)
+
+    sizes = {cell: sized(partial(network, cell), parameters) for cell in cells}
     scores: dict[str, list[float]] = {cell: [] for cell in cells}
     spent: dict[str, list[float]] = {cell: [] for cell in cells}
     failed: dict[str, str] = {}
@@ -169,7 +176,7 @@ def ranked(trials: Sequence[Trial]) -> list[Trial]:
             f"all cells diverged ({trials[0].cell}: {trials[0].failed})",
             "Look at the series for values far from the others.",
         )
-    best, *others = sorted(whole_ones, key=lambda one: -float(np.mean(one.scores)))
+    best, *others = sorted(whole_ones, key=lambda one: -fmean(one.scores))
     chances = holm([corrected_p(best.scores, one.scores) for one in others])
     told = [
         Trial(**{**vars(one), "p": chance}) for one, chance in zip(others, chances, strict=True)
@@ -204,7 +211,10 @@ def sized(make: Callable[[int], nn.Module], parameters: int) -> tuple[int, int]:
     while high[1] < parameters:
         low, high = high, counted(2 * high[0])
     while high[0] - low[0] > 1:
-        middle = counted((low[0] + high[0]) // 2)
+        try:
+            middle = counted((low[0] + high[0]) // 2)
+        except InputError:  # none between powers of two
+            break
         if middle[0] >= high[0]:
             break
         low, high = (middle, high) if middle[1] < parameters else (low, middle)
