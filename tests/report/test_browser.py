@@ -1,12 +1,15 @@
 """The page in a real browser: it draws, sorts, darkens, shrinks and prints."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from attractor.report import build, write
+from attractor.report.watch import Page, server
 from attractor.runs.read import load_runs
 
 pytestmark = pytest.mark.browser
@@ -165,3 +168,73 @@ def test_print_is_light_whole_and_without_buttons(visit: Any, address: str) -> N
     page.emulate_media(media="screen", color_scheme="dark")
     assert page.locator("#theme").is_visible()
     page.close()
+
+
+def copied(page: Any, kind: str) -> str:
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.locator(f"[data-copy={kind}]").first.click()
+    page.wait_for_function("() => window.copied !== undefined")
+    text = page.evaluate("() => { const text = window.copied; delete window.copied; return text; }")
+    return str(text)
+
+
+def test_tables_are_copied_as_csv_and_latex(shared_page: Any) -> None:
+    head, *lines = copied(shared_page, "csv").splitlines()
+    assert head.startswith('Rank,Variant,"Test accuracy, %",Behind the best,Median,Test loss,Seeds')
+    assert len(lines) == 3
+    assert sorted(line.split(",")[1] for line in lines) == ["GRU", "LSTM", "NRU"]
+    latex = copied(shared_page, "latex")
+    assert latex.startswith("\\begin{tabular}{lllllllll}\nRank & Variant & Test accuracy, \\% &")
+    assert latex.count(" \\\\\n") == 4
+    assert "$\\pm$" in latex
+
+
+def test_scales_change_and_come_back(shared_page: Any) -> None:
+    box = shared_page.locator("[data-log]")
+    types = "() => [...document.querySelectorAll('.curves .plot')].map(p => p.layout.yaxis.type)"
+    before = shared_page.evaluate(types)
+    assert box.is_checked() == ("log" in before)
+    box.set_checked(not box.is_checked())
+    assert set(shared_page.evaluate(types)) == {"linear"}
+    box.check()
+    assert set(shared_page.evaluate(types)) == {"log"}
+    assert shared_page.complaints == []
+
+
+def test_every_section_can_be_linked_to(shared_page: Any) -> None:
+    links = shared_page.locator(".anchor").evaluate_all("all => all.map(a => a.hash)")
+    assert "#chapter-1-results" in links
+    assert len(set(links)) == len(links) == 5
+    for link in links:
+        assert shared_page.locator(link).count() == 1
+
+
+def test_many_variants_are_filtered_and_tasks_have_maps(
+    visit: Any, tmp_path: Path, write_run: Any
+) -> None:
+    for number in range(8):
+        folder = write_run(tmp_path / "runs", f"variant {number}")
+        done = json.loads((folder / "done.json").read_text())
+        (folder / "done.json").write_text(json.dumps(done | {"matrix": [[0.1, 0.2], [0.9, 0.1]]}))
+    write(build(load_runs([tmp_path / "runs"])), tmp_path / "report.html")
+    page = visit((tmp_path / "report.html").as_uri())
+    page.locator("[data-filter]").fill("NT 3")
+    assert page.locator(".results tbody tr:visible").count() == 1
+    assert copied(page, "csv").count("\n") == 2
+    assert page.locator(".matrices .heatmaplayer image").count() == 8
+    assert page.complaints == []
+    page.close()
+
+
+def test_a_served_page_shows_what_is_new(visit: Any, tmp_path: Path, write_run: Any) -> None:
+    write_run(tmp_path, "LSTM")
+    with server(Page([tmp_path])) as serving:
+        thread = Thread(target=serving.serve_forever, args=(0.05,))
+        thread.start()
+        page = visit(f"http://127.0.0.1:{serving.server_address[1]}/")
+        write_run(tmp_path, "<b>GRU</b>")
+        page.locator(".results th", has_text="<b>GRU</b>").wait_for(timeout=60_000)
+        assert page.complaints == []
+        page.close()
+        serving.shutdown()
+        thread.join()

@@ -114,7 +114,7 @@ def test_several_experiments_get_a_chapter_each(tmp_path: Path, write_run: Any) 
     write_run(tmp_path, "NRU", config={"budget": "full"})
     html = build(load_runs([tmp_path]))
     assert html.count('<article class="chapter"') == 3
-    assert "<title>3 experiments</title>" in html
+    assert "<title>Adding; Copying a sequence after a long wait</title>" in html
     assert "<h1>Memory</h1>" in build(load_runs([tmp_path]), title="Memory")
 
 

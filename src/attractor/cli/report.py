@@ -12,8 +12,15 @@ def report(
         "report.html"
     ),
     title: Annotated[str | None, typer.Option(help="Its heading.")] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Serve it here, and refresh it while runs go on.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="With --watch: 0 for any.")] = 8420,
 ) -> None:
-    """Write one self-contained page about saved runs."""
+    """Write one self-contained page about saved runs, or serve it to this machine alone."""
+    if watch:
+        _watch(runs, title, port)
+        return
     from attractor.cli.text import warn
     from attractor.report import build, write
     from attractor.runs.read import read_runs
@@ -23,3 +30,12 @@ def report(
         warn(f"{one.folder} is damaged and left out: {one.reason}")
     write(build(whole, title, damaged), out)
     typer.echo(str(out))
+
+
+def _watch(runs: list[Path], title: str | None, port: int) -> None:
+    from attractor.report.watch import Page, server
+
+    with server(Page(runs, title), port) as serving:
+        host, chosen = serving.server_address[:2]
+        typer.echo(f"http://{host!s}:{chosen}/ (Ctrl-C ends it)")
+        serving.serve_forever(poll_interval=0.2)

@@ -14,12 +14,17 @@ from attractor.files import write_atomic
 from attractor.report.bundle import plotting_script, script_safe
 from attractor.report.chapter import chapter
 from attractor.report.figures import Figure
-from attractor.report.numbers import plural
 from attractor.report.tables import STRIP_WIDTH
 from attractor.runs.read import Damaged, Run
 
 
-def build(runs: Sequence[Run], title: str | None = None, damaged: Sequence[Damaged] = ()) -> str:
+def build(
+    runs: Sequence[Run],
+    title: str | None = None,
+    damaged: Sequence[Damaged] = (),
+    *,
+    watch: str = "",
+) -> str:
     """Turn runs into one HTML page. The same runs give the same page, byte for byte.
 
     Args:
@@ -27,6 +32,7 @@ def build(runs: Sequence[Run], title: str | None = None, damaged: Sequence[Damag
             experiments or budgets get a chapter each.
         title: the heading; ``None`` takes it from the runs.
         damaged: run folders that could not be read, which the page names.
+        watch: the version of a page that is served and asks now and then for the next one.
 
     Returns:
         The page; it holds its styles, scripts and data, and asks for nothing else.
@@ -38,15 +44,23 @@ def build(runs: Sequence[Run], title: str | None = None, damaged: Sequence[Damag
         parts.setdefault((run.experiment, run.budget), []).append(run)
     chapters = [chapter(part) for part in parts.values()]
     if title is None:
-        title = chapters[0].title if len(chapters) == 1 else plural(len(chapters), "experiment")
+        title = _title([part.title for part in chapters])
     return page(
         "report.html.j2",
-        [figure for part in chapters for figure in part.figures],
+        [figure for part in chapters for figure in (*part.figures, *part.matrices)],
         title=title,
         chapters=chapters,
         damaged=damaged,
         strip_width=STRIP_WIDTH,
+        watch=watch,
     )
+
+
+def _title(titles: Sequence[str]) -> str:
+    """Of one experiment its own; of several, the first two of theirs."""
+    each = list(dict.fromkeys(titles))
+    more = f" and {len(each) - 2} more" if len(each) > 2 else ""
+    return "; ".join(each[:2]) + more
 
 
 def page(template: str, figures: Sequence[Figure], **parts: object) -> str:

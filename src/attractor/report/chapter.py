@@ -5,8 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from attractor.report.comparing import findings
 from attractor.report.figures import Figure, learning_curves
 from attractor.report.numbers import MISSING, count, plural
+from attractor.report.streams import boundaries, marked, matrices
 from attractor.report.tables import (
     ResultTable,
     common_settings,
@@ -31,10 +33,13 @@ class Chapter:
     experiment: str
     budget: str
     facts: list[tuple[str, str]]
+    findings: list[str]
     warnings: list[str]
     failures: list[Run]
     results: ResultTable
     figures: list[Figure]
+    matrices: list[Figure]
+    log: bool
     swatches: list[dict[str, str]]
     common: dict[str, dict[str, str]]
     own: tuple[list[str], list[tuple[str, list[str]]]]
@@ -47,16 +52,21 @@ def chapter(runs: Sequence[Run]) -> Chapter:
     """Work out the chapter for runs of one experiment at one budget."""
     first = runs[0]
     groups = variants(runs)
+    ends = boundaries(runs)
+    figures = [marked(one, ends) for one in learning_curves(runs)]
     return Chapter(
         title=str(first.config.get("title") or first.experiment),
         description=str(first.config.get("description", "")),
         experiment=first.experiment,
         budget=first.budget,
         facts=_facts(runs, groups),
+        findings=findings(runs),
         warnings=_warnings(runs, groups),
         failures=[run for run in runs if run.status == "failed"],
         results=result_table(runs),
-        figures=learning_curves(runs),
+        figures=figures,
+        matrices=matrices(groups),
+        log=any(one.layout["yaxis"]["type"] == "log" for one in figures),
         swatches=swatches(groups),
         common=common_settings(runs),
         own=own_settings(groups),
@@ -82,7 +92,11 @@ def _facts(runs: Sequence[Run], groups: Sequence[Group]) -> list[tuple[str, str]
     facts += [("Task", name) for name in task if name != MISSING and len(task) == 1]
     facts += [("Budget", runs[0].budget), ("Variants", str(len(groups)))]
     facts += [("Runs", _run_counts(runs)), ("Seeds", _listed({run.seed for run in runs}))]
-    facts += [("Steps", count(int(n))) for n in steps if n.isdecimal() and len(steps) == 1]
+    tasks = len(boundaries(runs))
+    each = f" for each of {tasks} tasks" if tasks else ""
+    facts += [
+        ("Steps", f"{count(int(n))}{each}") for n in steps if n.isdecimal() and len(steps) == 1
+    ]
     if days:
         facts.append(("When", days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"))
     return facts

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from attractor.report.numbers import is_share
 from attractor.results.curves import Floats, Line, curve
-from attractor.results.measures import main_metric, measure
+from attractor.results.measures import TASK, main_metric, measure
 from attractor.results.variants import variants
 from attractor.runs.read import Run
 
@@ -23,6 +23,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 DASHES = ("solid", "dash", "dot", "dashdot")
 MOST_POINTS = 2000
 SPLITS = {"valid": "Validation", "test": "Test", "train": "Training"}
+META = "meta"
+"""The split of what is logged while an optimiser is trained, at steps below zero."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,31 @@ def learning_curves(runs: Sequence[Run]) -> list[Figure]:
         names = {name for run in alive for row in run.rows if row["split"] == split for name in row}
         if split == "test":  # most runs have one at their end, which the table tells
             names = {n for n in names if any(len(run.series(split, n)) > 1 for run in alive)}
+        if any("matrix" in run.outcome for run in alive):  # which shows the other tasks
+            names = {n for n in names if n == "task_1" or not TASK.fullmatch(n)}
         ordered = sorted(names - {"step", "split"}, key=lambda m: (m != main, m != "loss", m))
         measures += [(split, name) for name in ordered]
     drawn = [made for split, name in measures if (made := figure(runs, split, name))]
+    drawn += [made for name in ("loss", "last") if (made := meta_curve(runs, name))]
     if len(drawn) % 2:
         drawn[0] = replace(drawn[0], wide=True)
     return drawn
+
+
+def meta_curve(runs: Sequence[Run], metric: str) -> Figure | None:
+    """Draw what the training of an optimiser logged, by its own steps, from one on."""
+    made = figure([_from_one(run) for run in runs], META, metric)
+    if made is None:
+        return None
+    title = {"loss": "Meta-training: loss of an unroll", "last": "Meta-training: last loss"}
+    made.layout["xaxis"]["title"] = _title("meta-training step", 8)
+    return replace(made, title=title[metric])
+
+
+def _from_one(run: Run) -> Run:
+    rows = [row for row in run.rows if row["split"] == META]
+    first = min((row["step"] for row in rows), default=0)
+    return replace(run, rows=tuple({**row, "step": row["step"] - first + 1} for row in rows))
 
 
 def figure(runs: Sequence[Run], split: str, metric: str) -> Figure | None:

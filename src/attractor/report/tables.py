@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from attractor.estimates import Estimate
+from attractor.report.comparing import behind, on_paper, standing
 from attractor.report.figures import SPLITS, style
 from attractor.report.numbers import MISSING, count, duration, is_share, plain, with_interval
+from attractor.reproduction.published import Published
 from attractor.results.measures import measure
 from attractor.results.summary import SummaryRow, summary
 from attractor.results.variants import Group, differing, settings, variants
@@ -16,11 +18,16 @@ from attractor.runs.read import Run
 # The strip that shows an interval, in the units of its drawing.
 STRIP_WIDTH = 120
 _STRIP_EDGE = 5
+MOST_VALUES = 4
+"""Values of a key of the environment that are told one by one."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its text, the number it sorts by (``None`` for the text), whether it is best."""
+    """One cell: its text, the number it sorts by (``None`` for the text), whether it is best.
+
+    Best is what paired tests show to be ahead of all others.
+    """
 
     text: str
     value: float | None = None
@@ -69,22 +76,27 @@ def result_table(runs: Sequence[Run]) -> ResultTable:
     ends = _ends(estimates, shares[main])
     split = _split(runs)
     measures = [_heading(split, name, shares[name]) for name in metrics]
-    headings = ["Rank", measures[0], "Median", *measures[1:]]
+    stand = standing(runs)
+    paper = on_paper(runs[0].experiment, main)
+    compared = ["Behind the best"] if len(rows) > 1 and stand.best is not None else []
+    printed = ["Published"] if any(row.label in paper for row in rows) else []
+    headings = ["Rank", measures[0], *printed, *compared, "Median", *measures[1:]]
     headings += ["Seeds", "Parameters", "Time", "Status"]
-    best = {name: _best(rows, name, what[name].goal) for name in metrics}
     found = []
     for row in rows:
         measured = []
         for name, share in shares.items():
             one = row.estimates.get(name)
             mean = None if one is None else one.mean
-            is_best = mean is not None and len(rows) > 1 and mean == best[name]
-            measured.append(Cell(with_interval(one, share), mean, is_best))
+            ahead = name == main and row.label == stand.best and stand.proven
+            measured.append(Cell(with_interval(one, share), mean, ahead))
         middle = None if row.estimate is None else row.estimate.median
         total = row.n + row.failed + row.unfinished
         cells = [
             Cell(MISSING if row.rank is None else str(row.rank), row.rank),
             measured[0],
+            *([_on_paper(paper.get(row.label))] if printed else []),
+            *([Cell(*behind(stand, row.label))] if compared else []),
             Cell(plain(middle, shares[main]), middle),
             *measured[1:],
             Cell(str(row.n) if row.n == total else f"{row.n} of {total}", row.n),
@@ -149,7 +161,14 @@ def environment(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, int]]]]:
         for key, value in dict.fromkeys(each):
             counts = found.setdefault(key, {})
             counts[value] = counts.get(value, 0) + 1
-    return [(key, list(counts.items())) for key, counts in sorted(found.items())]
+    return [(key, _few(counts)) for key, counts in sorted(found.items())]
+
+
+def _few(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """All values, or where each run has its own, such as when it started, the first and last."""
+    if len(counts) <= MOST_VALUES:
+        return list(counts.items())
+    return [(f"{min(counts)} to {max(counts)}, {len(counts)} values", sum(counts.values()))]
 
 
 def shown(value: Any) -> str:
@@ -183,11 +202,12 @@ def _values(rows: Sequence[SummaryRow], metric: str) -> list[float]:
     return [v for row in rows if (one := row.estimates.get(metric)) for v in one.values]
 
 
-def _best(rows: Sequence[SummaryRow], metric: str, goal: str) -> float | None:
-    means = [one.mean for row in rows if (one := row.estimates.get(metric))]
-    if not means or goal == "none":
-        return None
-    return max(means) if goal == "max" else min(means)
+def _on_paper(one: Published | None) -> Cell:
+    """What a document prints, in the unit of the column."""
+    if one is None:
+        return Cell(MISSING)
+    spread = "" if one.number.spread is None else f" ± {one.number.spread:g}"
+    return Cell(f"{one.number.value:g}{spread}", one.number.value)
 
 
 def _ends(found: Sequence[Estimate], share: bool) -> tuple[float, float] | None:

@@ -105,13 +105,97 @@
     heading.setAttribute("aria-sort", down ? "descending" : "ascending");
   }
 
+  function filter(box) {
+    const wanted = box.value.trim().toLowerCase();
+    const table = box.closest("section").querySelector("table.results");
+    for (const line of table.tBodies[0].rows) {
+      const name = line.querySelector("th").textContent.toLowerCase();
+      line.hidden = !name.includes(wanted);
+    }
+  }
+
+  /* The cells of a table that are in sight, without those that are drawings alone. */
+  function cells(table) {
+    const drawn = [...table.tHead.rows[0].cells].map((cell) => cell.classList.contains("strip"));
+    return [...table.rows]
+      .filter((line) => !line.hidden)
+      .map((line) => [...line.cells].filter((_, i) => !drawn[i]).map((cell) => cell.textContent.trim()));
+  }
+
+  function asCsv(rows) {
+    const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    return rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
+  }
+
+  function asLatex(rows) {
+    const signs = { "±": "$\\pm$", "–": "--", "−": "$-$", "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
+    const plain = (text) => text.replace(/[±–−\\~^&%$#_{}]/g, (sign) => signs[sign] ?? `\\${sign}`);
+    const lines = rows.map((row) => `${row.map(plain).join(" & ")} \\\\`);
+    const columns = rows[0].map(() => "l").join("");
+    const body = [lines[0], "\\hline", ...lines.slice(1)].join("\n");
+    return `\\begin{tabular}{${columns}}\n${body}\n\\end{tabular}\n`;
+  }
+
+  async function copy(button) {
+    const table = button.parentElement.previousElementSibling.querySelector("table");
+    const text = button.dataset.copy === "csv" ? asCsv(cells(table)) : asLatex(cells(table));
+    const status = button.parentElement.querySelector("[role=status]");
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      /* Older browsers, and pages that are served without encryption. */
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    status.textContent = "Copied.";
+    setTimeout(() => { status.textContent = ""; }, 2000);
+  }
+
+  function scale(box, drawn) {
+    for (const plot of drawn) {
+      const means = plot.data.filter(({ meta }) => meta?.kind === "mean");
+      const positive = means.every(({ y }) => [...y].every((value) => value === null || value > 0));
+      const type = box.checked && positive ? "log" : "linear";
+      const name = plot.layout.yaxis.title.text.replace(/ \(log scale\)$/, "");
+      Plotly.relayout(plot, {
+        "yaxis.type": type,
+        "yaxis.autorange": true,
+        "yaxis.title.text": type === "log" ? `${name} (log scale)` : name,
+      });
+    }
+  }
+
+  /* A page that is served asks for the version of the next one, and loads it when it is another. */
+  async function watch() {
+    try {
+      const answer = await fetch("version", { cache: "no-store" });
+      if (answer.ok && (await answer.text()) !== document.body.dataset.watch) location.reload();
+    } catch {
+      /* The server has ended: the page stays as it is. */
+    }
+  }
+
+  for (const box of document.querySelectorAll("[data-filter]")) {
+    box.addEventListener("input", () => filter(box));
+  }
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    button.addEventListener("click", () => copy(button));
+  }
+  if (document.body.dataset.watch) setInterval(watch, 3000);
   for (const button of document.querySelectorAll(".sort")) {
     button.addEventListener("click", () => sortBy(button.parentElement));
   }
   for (const section of document.querySelectorAll(".curves")) {
     const drawn = [...section.querySelectorAll(".plot")];
     const controls = section.querySelector(".keys");
-    controls.addEventListener("change", () => choose(controls, drawn));
+    if (!controls) continue; /* a page about one network has none */
+    const log = controls.querySelector("[data-log]");
+    controls.addEventListener("change", ({ target }) =>
+      target === log ? scale(log, drawn) : choose(controls, drawn));
   }
   document.getElementById("theme").addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";

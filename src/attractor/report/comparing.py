@@ -1,0 +1,151 @@
+"""Which variant is ahead, and of which that is shown: paired over the seeds that both have."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from attractor.estimates import Estimate
+from attractor.report.numbers import MISSING, is_share, plural, with_interval
+from attractor.reproduction.claims import Finding, corrected, paired
+from attractor.reproduction.published import Published, published
+from attractor.reproduction.targets import TARGETS, Claim, Test
+from attractor.reproduction.verdicts import judge
+from attractor.results.measures import main_metric, measure
+from attractor.results.summary import SummaryRow, summary
+from attractor.results.variants import variants
+from attractor.runs.read import Run
+
+LEVEL = "level"
+BEHIND = "behind"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How the variants of a chapter stand to the one with the best mean.
+
+    Args:
+        metric: what they are compared by.
+        share: whether it is shown in per cent.
+        best: the label with the best mean; ``None`` if there are no numbers.
+        others: by label, the paired difference of the best one to it, corrected by Holm.
+    """
+
+    metric: str
+    share: bool
+    best: str | None
+    others: Mapping[str, Finding]
+
+    def told(self, label: str) -> str:
+        """``behind``, ``level`` or, with fewer than three shared seeds, ``few seeds``."""
+        found = self.others[label]
+        if found.corrected is None:
+            return "few seeds"
+        return BEHIND if found.verdict == "holds" else LEVEL
+
+    @property
+    def proven(self) -> bool:
+        """Whether the best is ahead of all others."""
+        return bool(self.others) and all(self.told(one) == BEHIND for one in self.others)
+
+
+def standing(runs: Sequence[Run]) -> Standing:
+    """Compare each variant of an experiment and budget with the best."""
+    metric = main_metric(runs)
+    what = measure(metric, runs)
+    values = {
+        group.label: {run.seed: run.test[metric] for run in group.runs if metric in run.test}
+        for group in variants(runs)
+    }
+    values = {label: found for label, found in values.items() if found}
+    every = [value for found in values.values() for value in found.values()]
+    share = is_share(what, every)
+    if not values or what.goal == "none":
+        return Standing(metric, share, None, {})
+    means = {label: sum(found.values()) / len(found) for label, found in values.items()}
+    best = (max if what.goal == "max" else min)(means, key=lambda label: means[label])
+    test: Test = "higher" if what.goal == "max" else "lower"
+    tests = {
+        label: paired(Claim("", "", best, label, metric, test), values[best], found)
+        for label, found in values.items()
+        if label != best
+    }
+    return Standing(metric, share, best, dict(zip(tests, corrected(tests.values()), strict=True)))
+
+
+def findings(runs: Sequence[Run]) -> list[str]:
+    """What came out, in sentences: who is ahead, of whom that is shown, what was published."""
+    stand = standing(runs)
+    rows = {row.label: row for row in summary(runs)}
+    if stand.best is None:
+        return ["No run is done yet: there are no results to compare."]
+    return [_first(stand, rows[stand.best]), *_apart(stand), *_beside(runs, rows)]
+
+
+def _first(stand: Standing, row: SummaryRow) -> str:
+    unit = "%" if stand.share else ""
+    number = f"{with_interval(row.estimate, stand.share)}{unit}"
+    what = stand.metric.replace("_", " ")
+    if not stand.others:
+        return f"{row.label} comes to {what} {number} over {plural(row.n, 'seed')}."
+    return f"{row.label} has the best mean {what}: {number} over {plural(row.n, 'seed')}."
+
+
+def _apart(stand: Standing) -> list[str]:
+    by = {
+        word: [label for label in stand.others if stand.told(label) == word]
+        for word in (BEHIND, LEVEL, "few seeds")
+    }
+    sentences = []
+    if by[BEHIND]:
+        sentences.append(
+            f"Over shared seeds it is shown to be ahead of {_listed(by[BEHIND])} "
+            f"(paired t tests, corrected by Holm for {len(stand.others)}, at 5%)."
+        )
+    if by[LEVEL]:
+        sentences.append(f"It is not told apart from {_listed(by[LEVEL])}.")
+    if by["few seeds"]:
+        sentences.append(
+            f"With {_listed(by['few seeds'])} it shares fewer than three seeds: no test."
+        )
+    return sentences
+
+
+def _beside(runs: Sequence[Run], rows: Mapping[str, SummaryRow]) -> list[str]:
+    full = runs[0].budget == "full"
+    told: dict[str, int] = {}
+    for one in published(runs[0].experiment):
+        row = rows.get(one.label)
+        found = row.estimates.get(one.measure) if row else None
+        if found is None or "/" in one.measure:
+            continue
+        tolerance = TARGETS[one.number.target].tolerance
+        _, verdict = judge(one.number, dict(enumerate(found.values)), tolerance, full=full)
+        told[verdict] = told.get(verdict, 0) + 1
+    if not told:
+        return []
+    said = ", ".join(f"{count} {verdict}" for verdict, count in sorted(told.items()))
+    return [f"Beside the published numbers: {said}."]
+
+
+def on_paper(experiment: str, metric: str) -> dict[str, Published]:
+    """By label, the published number of a measure."""
+    return {one.label: one for one in published(experiment) if one.measure == metric}
+
+
+def behind(stand: Standing, label: str) -> tuple[str, float | None]:
+    """What the table says of a variant beside the best, and what it sorts by."""
+    if label == stand.best:
+        return "best mean", 0.0
+    found = stand.others.get(label)
+    if found is None or found.difference is None:
+        return MISSING, None
+    size = abs(found.difference)
+    shown = with_interval(Estimate((), size, size, found.half_width), stand.share)
+    return f"{shown}, {stand.told(label)}", size
+
+
+def _listed(labels: Sequence[str]) -> str:
+    """``A``, ``A and B``, ``A, B and 3 others``; labels with a comma in quotes."""
+    labels = [f"“{label}”" if "," in label else label for label in labels]
+    if len(labels) > 4:
+        return f"{', '.join(labels[:3])} and {len(labels) - 3} others"
+    return " and ".join(filter(None, (", ".join(labels[:-1]), labels[-1])))

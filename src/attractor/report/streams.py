@@ -1,0 +1,97 @@
+"""What a page shows of tasks in turn: where each ends, and who still knows what."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from attractor.report.figures import Figure
+from attractor.results.measures import TASK
+from attractor.results.variants import Group
+from attractor.runs.read import Run
+
+MOST = 12
+"""Variants whose matrices are drawn."""
+
+
+def boundaries(runs: Sequence[Run]) -> list[int]:
+    """The steps at which tasks end, where all runs have the same; none for other kinds of runs."""
+    each = {
+        tuple(row["step"] for row in run.rows if any(TASK.fullmatch(name) for name in row))
+        for run in runs
+        if run.status == "done"
+    }
+    return list(each.pop()) if len(each) == 1 else []
+
+
+def marked(figure: Figure, ends: Sequence[int]) -> Figure:
+    """A figure with a line where each task but the last ends, and the tasks named above."""
+    if len(ends) < 2:
+        return figure
+    line = {"color": "#8A8A8A", "width": 1, "dash": "dot"}
+    figure.layout["shapes"] = [
+        {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": line}
+        for x in ends[:-1]
+    ]
+    every = -(-len(ends) // 10)  # at most ten names beside each other
+    figure.layout["annotations"] = [
+        {
+            "x": (before + end) / 2,
+            "yref": "paper",
+            "y": 1,
+            "yanchor": "bottom",
+            "text": f"task {number}" if number == 1 else str(number),
+            "showarrow": False,
+            "font": {"size": 11},
+        }
+        for number, (before, end) in enumerate(zip([0, *ends], ends, strict=False), start=1)
+        if (number - 1) % every == 0
+    ]
+    figure.layout["margin"] = {**figure.layout["margin"], "t": 24}
+    return figure
+
+
+def matrices(groups: Sequence[Group]) -> list[Figure]:
+    """The accuracy on each task after each task, the mean over seeds: a map for each variant."""
+    drawn = []
+    for group in groups[:MOST]:
+        found = [one for run in group.runs if (one := _matrix(run)) is not None]
+        if not found or len({one.shape for one in found}) > 1:
+            continue
+        mean = np.mean(found, axis=0)
+        columns = mean.shape[1]
+        first = int(len(mean) == columns)  # else the first row is before any training
+        trace = {
+            "type": "heatmap",
+            "z": [[round(float(value), 4) for value in row] for row in mean],
+            "x": [str(number) for number in range(1, columns + 1)],
+            "y": [str(number) for number in range(first, first + len(mean))],
+            "zmin": 0,
+            "zmax": 1,
+            "colorscale": "Cividis",
+            "hovertemplate": "task %{x} after task %{y}: %{z:.1%}<extra></extra>",
+            "colorbar": {"tickformat": ".0%", "thickness": 10, "outlinewidth": 0},
+        }
+        axis = {"type": "category", "automargin": True, "showgrid": False, "zeroline": False}
+        layout = {
+            "xaxis": {**axis, "title": {"text": "accuracy on task", "font": {"size": 13}}},
+            "yaxis": {
+                **axis,
+                "title": {"text": "after task", "font": {"size": 13}},
+                "autorange": "reversed",
+            },
+            "margin": {"l": 8, "r": 8, "t": 10, "b": 8},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+        }
+        drawn.append(Figure(group.label, False, [trace], layout))
+    return drawn
+
+
+def _matrix(run: Run) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]] | None":
+    """Of a finished run; ``None`` if it has none, or one that is not of numbers."""
+    found = run.outcome.get("matrix") if run.status == "done" else None
+    try:
+        matrix = np.array(found, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return matrix if matrix.ndim == 2 and np.isfinite(matrix).all() else None

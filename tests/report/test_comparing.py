@@ -1,0 +1,92 @@
+"""What is said to come out is shown by paired tests, and is no more than that."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from attractor.report.comparing import behind, findings, standing
+from attractor.report.tables import environment, result_table
+from attractor.runs.read import load_runs
+
+SCORES = {
+    "A": [0.90, 0.80, 0.70, 0.85],
+    "B": [0.89, 0.79, 0.691, 0.841],  # always a little behind, though intervals overlap
+    "C": [0.95, 0.70, 0.80, 0.70],  # anywhere
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path, write_run: Any) -> Path:
+    for label, scores in SCORES.items():
+        for seed, score in enumerate(scores):
+            scored(write_run(tmp_path, label, seed, config={"budget": "full"}), score)
+    return tmp_path
+
+
+def scored(folder: Path, accuracy: float) -> None:
+    done = json.loads((folder / "done.json").read_text())
+    done["test"] = {"accuracy": accuracy}
+    (folder / "done.json").write_text(json.dumps(done))
+
+
+def test_pairs_tell_what_intervals_do_not(root: Path) -> None:
+    stand = standing(load_runs([root]))
+    assert stand.best == "A"
+    assert (stand.told("B"), stand.told("C")) == ("behind", "level")
+    p = stats.ttest_rel(SCORES["A"], SCORES["B"]).pvalue
+    assert stand.others["B"].p == pytest.approx(p)
+    assert stand.others["B"].corrected == pytest.approx(2 * p)
+    assert not stand.proven
+    text, size = behind(stand, "B")
+    assert text == "0.950 ± 0.092, behind"
+    assert size == pytest.approx(0.0095)
+
+
+def test_findings_say_who_is_ahead_of_whom(root: Path) -> None:
+    first, ahead, level = findings(load_runs([root]))
+    assert first == "A has the best mean accuracy: 81 ± 14% over 4 seeds."
+    assert ahead.startswith("Over shared seeds it is shown to be ahead of B (paired t tests")
+    assert level == "It is not told apart from C."
+
+
+def test_bold_is_proven(root: Path, write_run: Any) -> None:
+    runs = load_runs([root])
+    assert not any(cell.best for row in result_table(runs).rows for cell in row.cells)
+    two = [run for run in runs if run.label != "C"]
+    bold = {row.label: row.cells[1].best for row in result_table(two).rows}
+    assert bold == {"A": True, "B": False}
+
+
+def test_the_papers_number_has_a_column(tmp_path: Path, write_run: Any) -> None:
+    for label in ("GEM", "ER", "Mine"):
+        for seed in range(3):
+            config = {"experiment": "permuted-mnist", "budget": "full"}
+            scored(write_run(tmp_path, label, seed, config=config), 0.69 + 0.002 * seed)
+    runs = load_runs([tmp_path])
+    made = result_table(runs)
+    place = made.headings.index("Published")
+    assert {row.label: row.cells[place].text for row in made.rows} == {
+        "GEM": "79.43",
+        "ER": "69.42",
+        "Mine": "–",
+    }
+    assert findings(runs)[-1] == "Beside the published numbers: 1 agrees, 1 worse."
+
+
+def test_runs_that_did_not_end_are_no_finding(tmp_path: Path, write_run: Any) -> None:
+    write_run(tmp_path, status="unfinished")
+    assert findings(load_runs([tmp_path])) == [
+        "No run is done yet: there are no results to compare."
+    ]
+
+
+def test_start_times_are_a_range(tmp_path: Path, write_run: Any) -> None:
+    for seed in range(6):
+        path = write_run(tmp_path, seed=seed) / "environment.json"
+        path.write_text(json.dumps({"started": f"2026-03-0{seed + 1}", "torch": "2.13.0"}))
+    found = dict(environment(load_runs([tmp_path])))
+    assert found["started"] == [("2026-03-01 to 2026-03-06, 6 values", 6)]
+    assert found["torch"] == [("2.13.0", 6)]

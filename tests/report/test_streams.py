@@ -1,0 +1,78 @@
+"""Tasks in turn: where they end, and what is kept of each; and how optimisers are trained."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attractor.report.chapter import chapter
+from attractor.report.figures import learning_curves
+from attractor.report.streams import boundaries, matrices
+from attractor.results import variants
+from attractor.runs.read import load_runs
+
+MATRIX = [[0.1, 0.1, 0.1], [0.9, 0.2, 0.1], [0.7, 0.9, 0.2], [0.5, 0.8, 0.9]]
+
+
+def stream(root: Path, write_run: Any) -> None:
+    for seed in range(2):
+        folder = write_run(root, "ER", seed, config={"train": {"steps": 50}})
+        done = json.loads((folder / "done.json").read_text())
+        matrix = [[value + 0.1 * seed for value in row] for row in MATRIX]
+        (folder / "done.json").write_text(json.dumps(done | {"matrix": matrix}))
+        rows = [
+            {"step": 50 * (k + 1), "split": "test", "accuracy": 0.5}
+            | {f"task_{j + 1}": MATRIX[k + 1][j] for j in range(3)}
+            for k in range(3)
+        ]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / "metrics.jsonl").write_text(text)
+
+
+def test_tasks_end_where_runs_say(tmp_path: Path, write_run: Any) -> None:
+    stream(tmp_path, write_run)
+    runs = load_runs([tmp_path])
+    assert boundaries(runs) == [50, 100, 150]
+    made = chapter(runs)
+    assert ("Steps", "50 for each of 3 tasks") in made.facts
+    for figure in made.figures:
+        assert [shape["x0"] for shape in figure.layout["shapes"]] == [50, 100]
+        assert [note["x"] for note in figure.layout["annotations"]] == [25.0, 75.0, 125.0]
+    assert [figure.title for figure in made.figures] == ["Test accuracy", "Test task 1"]
+    (matrix,) = matrices(variants(runs))
+    (trace,) = matrix.traces
+    assert trace["z"][1] == pytest.approx([0.95, 0.25, 0.15])
+    assert (trace["x"], trace["y"]) == (["1", "2", "3"], ["0", "1", "2", "3"])
+
+
+def test_other_runs_have_neither(runs_root: Path) -> None:
+    made = chapter(load_runs([runs_root]))
+    assert made.matrices == []
+    assert not any("shapes" in figure.layout for figure in made.figures)
+    assert ("Steps", "1,000") in made.facts
+
+
+def test_a_matrix_that_is_none_is_left_out(tmp_path: Path, write_run: Any) -> None:
+    path = write_run(tmp_path) / "done.json"
+    for wrong in ("text", [[1.0], [1.0, 2.0]], [[float("nan")]], [1.0]):
+        done = json.loads(path.read_text())
+        path.write_text(json.dumps(done | {"matrix": wrong}))
+        assert matrices(variants(load_runs([tmp_path]))) == []
+
+
+def test_meta_training_is_drawn_by_its_own_steps(tmp_path: Path, write_run: Any) -> None:
+    folder = write_run(tmp_path)
+    rows = [
+        {"step": step, "split": "meta", "loss": 3.0 + step / 10, "last": 2.0}
+        for step in range(-4, 0)
+    ]
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    drawn = {figure.title: figure for figure in learning_curves(load_runs([tmp_path]))}
+    figure = drawn["Meta-training: loss of an unroll"]
+    (mean,) = [trace for trace in figure.traces if trace["meta"]["kind"] == "mean"]
+    assert mean["x"] == [1, 2, 3, 4]
+    assert mean["y"] == pytest.approx([2.6, 2.7, 2.8, 2.9])
+    assert figure.layout["xaxis"]["title"]["text"] == "meta-training step"
+    assert "Meta-training: last loss" in drawn
