@@ -25,7 +25,15 @@ from attractor.report.papers import FIGURES, decaynet, draw
 
 pytest.importorskip("matplotlib")
 run = CliRunner()
-QUICK = ("decaynet-1", "decaynet-2", "decaynet-5", "kuo-2.6", "kuo-2.9", "chandar-3.3")
+QUICK = (
+    "decaynet-1",
+    "decaynet-2",
+    "decaynet-5",
+    "decaynet-7",
+    "kuo-2.6",
+    "kuo-2.9",
+    "chandar-3.3",
+)
 
 
 def test_a_cobweb_has_the_papers_symbols() -> None:

@@ -1,4 +1,4 @@
-"""Figures of DecayNet: cobwebs of catch and release, and the gates of an LSTM that adds."""
+"""Figures of DecayNet: cobwebs of catch and release, the gates of an LSTM that adds, violins."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.dynamics import cell_map, cobweb, equilibria, expression, gates
-from attractor.dynamics.plots import COLOURS, draw_cobweb, subplots
+from attractor.dynamics.plots import COLOURS, draw_cobweb, draw_violins, subplots
 from attractor.models import SequenceTagger
+from attractor.reproduction.outcomes import stored
 from attractor.training import fit
 
 if TYPE_CHECKING:
@@ -120,4 +121,23 @@ def figure_6(steps: int = 3000) -> Figure:
     for ax in axes[1]:
         ax.set_xlabel("step")
     figure.suptitle(f"{share:.0%} of 1,000 new sums are right")
+    return figure
+
+
+def figure_7() -> Figure:
+    """Accuracies row by row over seeds, LSTM beside DecayNet, of the runs that are stored."""
+    found = stored("002-table-2")
+    panels = [
+        ("MNIST", "32", "32"),
+        ("MNIST", "64", "64"),
+        ("Fashion-MNIST", "64", "48"),
+    ]
+    figure, axes = subplots(1, 3, size=3)
+    for ax, (data, *units) in zip(axes[0], panels, strict=True):
+        groups = {}
+        for cell, size in zip(("LSTM", "DecayNet"), units, strict=True):
+            values = found.final("rows-mnist", f"{data}, {cell} {size}", "accuracy")
+            groups[f"{cell} {size}\n{len(values)} seeds"] = 100 * torch.tensor([*values.values()])
+        draw_violins(groups, ax, y="accuracy, percent")
+        ax.set(title=data)
     return figure

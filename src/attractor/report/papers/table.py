@@ -21,6 +21,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "decaynet-2": decaynet.figure_2,
     "decaynet-5": decaynet.figure_5,
     "decaynet-6": decaynet.figure_6,
+    "decaynet-7": decaynet.figure_7,
     "kuo-2.5": kuo.figure_2_5,
     "kuo-2.6": kuo.figure_2_6,
     "kuo-2.7": kuo.figure_2_7,
