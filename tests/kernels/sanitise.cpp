@@ -137,7 +137,7 @@ void try_stack(bool options) {
   call.x = memory.make(call.batch * call.rows), call.output = memory.make(call.batch * call.rows);
   if (any(0, 1)) call.d_output = memory.make(call.batch * call.rows);
   run_stack<S>(call, Way::there);
-  call.tape = memory.make(call.batch * call.rows * run_stack<S>(call, Way::nowhere));
+  call.tape = memory.make(run_stack<S>(call, Way::nowhere));
   run_stack<S>(call, Way::there);
   run_stack<S>(call, Way::back);
 }

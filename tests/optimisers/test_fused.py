@@ -220,3 +220,23 @@ def test_what_has_no_kernel_goes_by_torch(change: Any, monkeypatch: pytest.Monke
     params = torch.ones(1, 3, dtype=next(rule.parameters()).dtype)
     view = View.of([params[0]])
     rule.update(params, rule.init(params, view), params, view)
+
+
+@pytest.mark.parametrize("case", ["dmsgd", "m2sgd", "mtl2l"])
+def test_a_network_that_is_seen_in_few_pieces_moves_as_one_that_is_seen_in_many(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = CASES[case]().float()
+    params, context = (
+        drawn(1, 1, 700, dtype=torch.float32),
+        drawn(3, 1, 4, LENGTH, dtype=torch.float32),
+    )
+    view = View(((700,),), slice(0, 700), context if rule.needs_context else None)
+    found = []
+    for size in (64, 1 << 16):
+        monkeypatch.setattr("attractor.optimisers.blocks.STREAMED", size)
+        state = rule.init(params, view).map(torch.clone)
+        steps = [advance(rule, s * params.cos(), state, params, view) for s in (0.3, 2.0)]
+        found.append([*steps, *state.named().values()])
+    compare(found[0], found[1], 1e-6)
+    assert rule.streams

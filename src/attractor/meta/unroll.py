@@ -129,7 +129,7 @@ def first_order(
     end, passed = follow(rule, learners, begin, move, noise, objective=objective)
     total = start.params.shape[1]
     # what was drawn for a block is drawn again for the same block
-    pieces = list(blocks(rule, total, block_size(start.state) if draws.any else BLOCK))
+    pieces = list(blocks(rule, total, block_size(rule, start.state) if draws.any else BLOCK))
     after = torch.get_rng_state()
     for number, some in enumerate(pieces):
         part, parts = start.state.at(some), start.params[:, some]

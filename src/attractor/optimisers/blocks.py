@@ -15,6 +15,8 @@ BLOCK = 4096
 """Coordinates that a recurrent rule updates at once."""
 NUMBERS = 80 * BLOCK
 """Numbers of a state that are updated at once, so that they stay in the cache."""
+STREAMED = 1 << 16
+"""Coordinates that a rule updates at once which takes care of the cache itself."""
 
 
 def blocks(rule: Rule, total: int, size: int = BLOCK) -> Iterator[slice]:
@@ -23,8 +25,10 @@ def blocks(rule: Rule, total: int, size: int = BLOCK) -> Iterator[slice]:
     return (slice(start, min(start + size, total)) for start in range(0, total, size))
 
 
-def block_size(state: State) -> int:
+def block_size(rule: Rule, state: State) -> int:
     """How many coordinates to update at once: many of a rule that remembers little of each."""
+    if rule.streams:
+        return STREAMED
     leaves = State(state.each).named().values()
     each: int = sum(s.shape[0] * math.prod(s.shape[2:]) for s in leaves)
     return max(NUMBERS // max(each, 1), 1)
@@ -88,7 +92,7 @@ def advance(
     steps = torch.empty_like(params)
     seen = rule.look(view.context, state)
     after, view = state, view._replace(context=seen, overwrite=True)
-    for some in blocks(rule, params.shape[1], block_size(state)):
+    for some in blocks(rule, params.shape[1], block_size(rule, state)):
         before = state.at(some)
         with nullcontext() if draws is None else draws.noted():
             steps[:, some], after = rule.update(
@@ -101,4 +105,5 @@ def advance(
 
 
 def _renew(old: Tensor, new: Tensor) -> Tensor:
-    return old if new is old else old.copy_(new)
+    there = new.data_ptr() == old.data_ptr() and new.stride() == old.stride()
+    return old if there else old.copy_(new)

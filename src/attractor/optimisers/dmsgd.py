@@ -70,6 +70,10 @@ class DMSGD(Rule):
     def init(self, params: Tensor, view: View) -> State:
         return State(self.stack.start(params))
 
+    @property
+    def streams(self) -> bool:
+        return self.stack.streams
+
     def rates(self, grads: Tensor, state: State, view: View) -> Update:
         """The rates of this step, and the next state."""
         said, each = self.stack.read(grads, state.each, self.p, self.head, view)

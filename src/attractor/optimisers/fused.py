@@ -20,9 +20,6 @@ from attractor.optimisers.preprocess import preprocess
 LARGEST = 80.0
 """Of p: beyond it the bounds of what counts as a small gradient leave the range of a float."""
 
-FLAT = 8
-"""Weights of two layers and a sum."""
-
 Tensors = tuple[Tensor | None, ...]
 
 
@@ -41,6 +38,16 @@ class Weights(NamedTuple):
         """As the kernel wants them: two layers, and null for what is not there."""
         layers = [*self.layers, *[(None, None, None)] * (2 - len(self.layers))]
         return (*(w for layer in layers for w in layer), *self.head)
+
+
+def has_kernel(layers: int) -> bool:
+    """Whether there is a kernel for so many layers of LSTM on this machine.
+
+    Example:
+        >>> has_kernel(3)
+        False
+    """
+    return STATUS.path is not None and 1 <= layers <= 2
 
 
 def step(
@@ -67,8 +74,7 @@ def step(
     given = [grads, *states, *(w for w in flat if w is not None)]
     graph = torch.is_grad_enabled() and any(t.requires_grad for t in given)
     if (
-        STATUS.path is None
-        or not 1 <= len(weights.layers) <= 2
+        not has_kernel(len(weights.layers))
         or not grads.numel()
         or p > LARGEST
         or (graph and grads.requires_grad)
@@ -129,7 +135,7 @@ def _call(
         last=pointers("states", last),
     )
     units = [r.shape[1] for r in rows[::2]]
-    apart = (max(t.stride(1) for t in tensors) for tensors in (rows, last))
+    apart = (max((t.stride(1) for t in tensors), default=0) for tensors in (rows, last))
     for index, size in enumerate((2, *units, *[0] * (2 - len(units)), *apart)):
         call.size[index] = size
     call.number[0] = p
@@ -147,18 +153,16 @@ class _Step(torch.autograd.Function):
         rows = _by_units(states)
         last = [empty(r.shape, r) for r in rows]
         call, _held = _call(p, grads, rows, last, flat)
-        tape = empty((len(grads), run("stack", call, "nowhere"), grads.shape[1]), grads)
+        tape = empty((run("stack", call, "nowhere"),), grads)
         output = torch.empty_like(grads, memory_format=torch.contiguous_format)
         call.output, call.tape = output.data_ptr(), tape.data_ptr()
         run("stack", call, "there")
-        made = [t.mT for t in last]
-        ctx.save_for_backward(grads, tape, *tensors, *made[1::2])
-        return (output, *made)
+        ctx.save_for_backward(grads, tape, *tensors)
+        return (output, *(t.mT for t in last))
 
     @staticmethod
     def backward(ctx: Any, d_output: Tensor | None, *d_last: Tensor | None) -> Any:
-        grads, tape, *tensors = ctx.saved_tensors
-        read, cells = tensors[: ctx.count + FLAT], tensors[ctx.count + FLAT :]
+        grads, tape, *read = ctx.saved_tensors
         if torch.is_grad_enabled():
             return (
                 None,
@@ -167,9 +171,7 @@ class _Step(torch.autograd.Function):
                 *_plain_gradients(ctx.p, grads, read, ctx.count, d_output, d_last),
             )
         rows, flat = _by_units(read[: ctx.count]), read[ctx.count :]
-        # of the new states c alone is read, h is made of it
-        last = [c.mT for c in cells for _ in range(2)]
-        call, _held = _call(ctx.p, grads, rows, last, flat)
+        call, _held = _call(ctx.p, grads, rows, [], flat)  # new states are made again of the old
         given = [None if d is None else d.mT.contiguous() for d in d_last]
         wanted = iter(ctx.needs_input_grad[3:])
         d_states = [empty(r.shape, r) if next(wanted) else None for r in rows]
@@ -198,7 +200,7 @@ def _plain_gradients(
     d_last: Sequence[Tensor | None],
 ) -> list[Tensor | None]:
     """Gradients of the states and weights, which have gradients themselves."""
-    made = _plain(p, grads, read[:count], read[count:])
+    made = plain(p, grads, read[:count], read[count:])
     pairs = [(m, d) for m, d in zip(made, (d_output, *d_last), strict=True) if d is not None]
     wanted = [t for t in read if t is not None and t.requires_grad]
     found = iter(
@@ -213,7 +215,7 @@ def _plain_gradients(
     return [next(found) if t is not None and t.requires_grad else None for t in read]
 
 
-def _plain(p: float, grads: Tensor, states: Any, flat: Any) -> list[Tensor]:
+def plain(p: float, grads: Tensor, states: Any, flat: Any) -> list[Tensor]:
     """What the kernel computes, by torch."""
     h, last = preprocess(grads, p), []
     for layer, (before, c) in enumerate(zip(states[::2], states[1::2], strict=True)):

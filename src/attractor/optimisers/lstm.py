@@ -96,6 +96,10 @@ class LSTMOptimiser(Rule):
     def init(self, params: Tensor, view: View) -> State:
         return State(self.stack.start(params))
 
+    @property
+    def streams(self) -> bool:
+        return self.stack.streams
+
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         said, each = self.stack.read(grads, state.each, self.p, self.head, view)
         return self.scale * said, State(each)

@@ -56,6 +56,10 @@ class M2SGD(Rule):
     def init(self, params: Tensor, view: View) -> State:
         return self.inner.init(params, view)
 
+    @property
+    def streams(self) -> bool:
+        return self.inner.streams
+
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         rates, state = self.inner.rates(grads, state, view)
         return masked(rates, grads, params, self.threshold), state

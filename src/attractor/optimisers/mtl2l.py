@@ -9,7 +9,7 @@ from attractor.cells import LSTMState
 from attractor.cells.base import positive
 from attractor.cells.init import weights_
 from attractor.errors import InputError
-from attractor.optimisers.fused import Weights, step
+from attractor.optimisers.fused import Weights, has_kernel, step
 from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.recurrent import head, silent
 from attractor.optimisers.rule import Rule, Update
@@ -128,10 +128,15 @@ class MTL2L(Rule):
         self.register_buffer("fixed", factors.reshape(shape))
 
     def init(self, params: Tensor, view: View) -> State:
-        zeros = self.bias.new_zeros(*params.shape, self.hidden_size)
+        k, n = params.shape
+        zeros = self.bias.new_zeros(k, self.hidden_size, n).mT  # unit by unit, as its kernel wants
         each = tuple(LSTMState(zeros.clone(), zeros.clone()) for _ in range(self.layers))
         values = self.bias.new_zeros(len(params), self.layers * SYNAPSES, self.hidden_size)
         return State(each, Spectrum(values) if self.stable else ())
+
+    @property
+    def streams(self) -> bool:
+        return has_kernel(self.layers)
 
     def singular_values(self, context: Tensor | None, state: State) -> Tensor:
         """One value for each unit, of each synapse of each layer: ``(learners, synapses, units)``.
@@ -201,7 +206,10 @@ class MTL2L(Rule):
             said.append(found[0])
             after.append(found[1])
         # joined unit by unit, which is how the next step wants them
-        leaves = [torch.cat([s.mT for s in one]).mT for one in zip(*after, strict=True)]
+        leaves = [
+            one[0] if len(one) == 1 else torch.cat([s.mT for s in one]).mT
+            for one in zip(*after, strict=True)
+        ]
         layers = (LSTMState(*leaves[i : i + 2]) for i in range(0, len(leaves), 2))
         return torch.cat(said), tuple(layers)
 

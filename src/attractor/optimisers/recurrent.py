@@ -11,7 +11,7 @@ from attractor.cells.base import positive
 from attractor.cells.init import uniform_
 from attractor.cells.kernels.fused import untouched
 from attractor.cells.layer.unroll import unroll_cell
-from attractor.optimisers.fused import Weights, step
+from attractor.optimisers.fused import Weights, has_kernel, step
 from attractor.optimisers.preprocess import preprocess
 from attractor.optimisers.state import map_tensors
 from attractor.optimisers.view import View
@@ -71,6 +71,11 @@ class CellStack(nn.Module):
 
         plain = all(_is_plain_lstm(cell) for cell in self.cells)
         return map_tensors(by_units, tuple(started))
+
+    @property
+    def streams(self) -> bool:
+        """Whether `read` is a kernel's work."""
+        return has_kernel(len(self.cells)) and all(_is_plain_lstm(cell) for cell in self.cells)
 
     def forward(self, x: Tensor, state: Any, steps: int = 1) -> tuple[Tensor, Any]:
         """One step, or several on the same input; the last output and the state after them."""

@@ -128,6 +128,11 @@ class Rule(nn.Module, ABC):
         return None
 
     @property
+    def streams(self) -> bool:
+        """Whether a kernel takes it over any number of coordinates, block by block."""
+        return False
+
+    @property
     def decay(self) -> float:
         """The weight decay that a user gets without asking."""
         return 0.0

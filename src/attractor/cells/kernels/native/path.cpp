@@ -41,13 +41,13 @@ constexpr Kernel kernel() {
           }};
 }
 
-// The layers of a recurrent rule; `batch` counts learners, and a tape is as wide as it has rows.
+// The layers of a recurrent rule; `batch` counts learners; it returns all numbers of the tape.
 template <class S>
 int64_t run_stack(const Call& call, Way way) {
   Stack<S> stack(call);
   if (way == Way::there) stack.forward();
   if (way == Way::back) stack.backward();
-  return stack.tape_rows();
+  return stack.tape_size();
 }
 
 constexpr Kernel kStack{"stack", [](const Call& call, Way way) {

@@ -11,15 +11,19 @@ namespace attractor::ATTRACTOR_PATH {
 
 template <class S>
 bool all_finite(const Sweep& sweep) {
-  Vector<S> sum{};  // of nothing but zeros and NaN
+  Vector<S> sum[4]{};  // of nothing but zeros and NaN, several under way at once
+  constexpr int W = kWidth<S>;
   for (int64_t i = 0; i < sweep.count; i++) {
     const S* g = static_cast<const S*>(sweep.tensors[i].grad);
     int64_t n = sweep.tensors[i].size, j = 0;
-    for (; j + kWidth<S> <= n; j += kWidth<S>) sum += load(g + j) * S(0);
-    if (j < n) sum += load_some(g + j, n - j) * S(0);
+    for (; j + 4 * W <= n; j += 4 * W)
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; k++) sum[k] += load(g + j + k * W) * S(0);
+    for (; j < n; j += W) sum[0] += load_some(g + j, n - j) * S(0);
   }
-  for (int i = 0; i < kWidth<S>; i++)
-    if (sum[i] != 0) return false;
+  Vector<S> found = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  for (int i = 0; i < W; i++)
+    if (found[i] != 0) return false;
   return true;
 }
 
@@ -41,7 +45,7 @@ struct Lanes {
 };
 
 template <class S, class F>
-inline void each_vector(int64_t from, int64_t to, F f) {
+[[gnu::always_inline]] inline void each_vector(int64_t from, int64_t to, F f) {
   for (; from + kWidth<S> <= to; from += kWidth<S>) f(Lanes<S, true>{from, kWidth<S>});
   if (from < to) f(Lanes<S, false>{from, to - from});
 }
@@ -77,21 +81,22 @@ struct AnytimeRule {
   using V = Vector<S>;
   enum { kMu, kNu, kRho, kW0, kW1, kW2, kStrength, kAgreement, kGamma, kTau, kPower, kKappa, kBeta,
          kSize };
-  const Swept& of;
+  const Swept of;  // a copy, which nothing that is written can change
   double t;
-  bool up;
-  S forget[3], whole[3], w[3], strength, agreement, size, decay, q_moves, ahead_moves, keep;
+  S sign, forget[3], w[3], n_whole, v_whole, strength, agreement, size, decay, q_moves, ahead_moves, keep;
 
   AnytimeRule(const Sweep& sweep, const Swept& tensor) : of(tensor) {
     const double* given = sweep.number;
     t = double(*static_cast<S*>(of.clock)) + 1;
-    up = of.sign < 0;
+    sign = S(of.sign);
+    double whole[3];  // of Adam's corrections
     for (int i = 0; i < 3; i++) {
       forget[i] = S(1 - given[kMu + i]);
-      whole[i] = S(1 / (1 - __builtin_pow(given[kMu + i], t)));
-      w[i] = S(given[kW0 + i]);
+      whole[i] = 1 / (1 - __builtin_pow(given[kMu + i], t));
     }
-    strength = S(given[kStrength] / 2), agreement = S(given[kAgreement]);
+    w[0] = S(given[kW0]), w[1] = S(given[kW1] * whole[0]), w[2] = S(given[kW2] * whole[1]);
+    n_whole = S(whole[1]), v_whole = S(whole[2]);
+    strength = S(given[kStrength] / 2), agreement = S(given[kAgreement] * 1.4426950408889634);
     double fading = __builtin_pow(1 + t / given[kTau], -given[kPower]);
     double gamma = of.rate * given[kGamma] * fading, c = given[kKappa] / (t - 1 + given[kKappa]);
     size = S(gamma * __builtin_pow(of.scale, given[kSize])), decay = S(gamma * of.decay);
@@ -100,32 +105,32 @@ struct AnytimeRule {
 
   // In stages of short chains, each of which a processor has many under way of.
   void steps(int64_t first, int64_t last) const {
+    const AnytimeRule own = *this;
     S mixed[kStage], square[kStage], agree[kStage];
     for (int64_t from = first; from < last; from += kStage) {
       int64_t to = least(from + kStage, last), size = padded<S>(to - from);
       each_vector<S>(from, to, [&](auto at) {
-        begin(at, mixed + at.j - from, square + at.j - from, agree + at.j - from);
+        own.begin(at, mixed + at.j - from, square + at.j - from, agree + at.j - from);
       });
-      for (int64_t j = 0; j < size; j += kWidth<S>)
-        store(agree + j, agreement * quick_tanh(load(agree + j)));
-      for (int64_t j = 0; j < size; j += kWidth<S>)
-        store(square + j, strength * log_of<S>(load(square + j)) + load(agree + j));
-      for (int64_t j = 0; j < size; j += kWidth<S>)
-        store(mixed + j, load(mixed + j) * exp_of<S>(load(square + j)));
-      each_vector<S>(from, to, [&](auto at) { move(at, load(mixed + at.j - from)); });
+      for (int64_t j = 0; j < size; j += kWidth<S>)  // the exponent, to the base 2
+        store(agree + j, own.strength * log_2(load(square + j)) +
+                             own.agreement * quick_tanh(load(agree + j)));
+      each_vector<S>(from, to, [&](auto at) {
+        int64_t j = at.j - from;
+        own.move(at, load(mixed + j) * power_2(load(agree + j)));
+      });
     }
   }
 
   // The averages; what d is before it is scaled, and what it is scaled by.
   template <class Lanes>
   void begin(Lanes at, S* mixed, S* square, S* agree) const {
-    V g = at(of.grad), m = at(of.state[0]), n = at(of.state[1]), v = at(of.state[2]);
-    if (up) g = -g;
+    V g = sign * at(of.grad), m = at(of.state[0]), n = at(of.state[1]), v = at(of.state[2]);
     m += forget[0] * (g - m), n += forget[1] * (g - n), v += forget[2] * (g * g - v);
-    V scale = inverse_root<S>(v * whole[2] + S(1e-14));
-    V s0 = g * scale, s1 = m * (scale * whole[0]), s2 = n * (scale * whole[1]);
+    V scale = inverse_root<S>(v * v_whole + S(1e-14));
+    V s0 = g * scale, s2 = n * (scale * n_whole);
     at.put(of.state[0], m), at.put(of.state[1], n), at.put(of.state[2], v);
-    store(mixed, w[0] * s0 + w[1] * s1 + w[2] * s2);
+    store(mixed, (w[0] * g + w[1] * m + w[2] * n) * scale);
     store(square, s2 * s2 + S(1e-4)), store(agree, s0 * s2);
   }
 
