@@ -76,3 +76,22 @@ def test_meta_training_is_drawn_by_its_own_steps(tmp_path: Path, write_run: Any)
     assert mean["y"] == pytest.approx([2.6, 2.7, 2.8, 2.9])
     assert figure.layout["xaxis"]["title"]["text"] == "meta-training step"
     assert "Meta-training: last loss" in drawn
+
+
+def test_wide_intervals_of_many_variants_are_hidden_at_first(
+    tmp_path: Path, write_run: Any
+) -> None:
+    def shown(labels: int, seeds: int) -> set[bool]:
+        root = tmp_path / f"{labels}-{seeds}"
+        for number in range(labels):
+            for seed in range(seeds):
+                write_run(root, f"{number} label", seed, steps=200)
+        made = chapter(load_runs([root]))
+        traces = [trace for figure in made.figures for trace in figure.traces]
+        bands = {trace["visible"] for trace in traces if trace["meta"]["kind"] == "band"}
+        assert bands == {made.bands}
+        return bands
+
+    assert shown(5, 3) == {False}
+    assert shown(4, 3) == {True}
+    assert shown(5, 5) == {True}

@@ -23,6 +23,11 @@ from attractor.runs.environment import mixed
 from attractor.runs.read import Run
 from attractor.runs.repeatable import repeatable
 
+MANY = 4
+"""Variants whose intervals can be told apart, however wide they are."""
+ENOUGH = 5
+"""Seeds from which on intervals are narrow enough to be shown for more."""
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -40,6 +45,7 @@ class Chapter:
     figures: list[Figure]
     matrices: list[Figure]
     log: bool
+    bands: bool
     swatches: list[dict[str, str]]
     common: dict[str, dict[str, str]]
     own: tuple[list[str], list[tuple[str, list[str]]]]
@@ -53,7 +59,11 @@ def chapter(runs: Sequence[Run]) -> Chapter:
     first = runs[0]
     groups = variants(runs)
     ends = boundaries(runs)
+    bands = not crowded(groups)
     figures = [marked(one, ends) for one in learning_curves(runs)]
+    for trace in (trace for one in figures for trace in one.traces):
+        if trace["meta"]["kind"] == "band":
+            trace["visible"] = bands
     return Chapter(
         title=str(first.config.get("title") or first.experiment),
         description=str(first.config.get("description", "")),
@@ -66,6 +76,7 @@ def chapter(runs: Sequence[Run]) -> Chapter:
         results=result_table(runs),
         figures=figures,
         matrices=matrices(groups),
+        bands=bands,
         log=any(one.layout["yaxis"]["type"] == "log" for one in figures),
         swatches=swatches(groups),
         common=common_settings(runs),
@@ -76,6 +87,11 @@ def chapter(runs: Sequence[Run]) -> Chapter:
         environment=environment(runs),
         commands=_commands(runs),
     )
+
+
+def crowded(groups: Sequence[Group]) -> bool:
+    """Whether intervals over few seeds, which are wide, would bury the lines of many variants."""
+    return len(groups) > MANY and max(len(group.runs) for group in groups) < ENOUGH
 
 
 def _facts(runs: Sequence[Run], groups: Sequence[Group]) -> list[tuple[str, str]]:
