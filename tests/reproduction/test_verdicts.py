@@ -102,6 +102,8 @@ def test_steadier_and_same() -> None:
 def test_claims_can_come_out_false_and_many_are_harder() -> None:
     right, wrong = paired(claim(), OURS, OTHER), paired(claim("lower"), OURS, OTHER)
     assert [one.verdict for one in corrected([right, wrong])] == ["holds", "contradicted"]
+    several = [Finding(claim(), 5, 1.0, 1.0, p=p) for p in (0.04, 0.01, 0.03)]
+    assert [one.corrected for one in corrected(several)] == pytest.approx([0.06, 0.03, 0.06])
     luck = [Finding(claim(), 5, 0.0, 1.0, p=0.9) for _ in range(20)]
     assert corrected([right, *luck])[0].verdict == "not shown"
     assert corrected([paired(claim(), {0: 1, 1: 1}, {0: 0, 1: 0})])[0].verdict == "few seeds"
