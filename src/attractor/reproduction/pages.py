@@ -25,7 +25,14 @@ BEGIN = "<!-- generated: {} -->"
 END = "<!-- end of generated part -->"
 PART = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end of generated part -->", re.DOTALL)
 
-VERDICTS = ("holds", "contradicted", "not shown", "few seeds", "quick")
+VERDICTS = {
+    "holds": "hold",
+    "contradicted": "are contradicted",
+    "not shown": "are not shown",
+    "few seeds": "have too few seeds",
+    "quick": "have quick runs alone",
+}
+"""Of claims, in the order of the first page, with the words that count them."""
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
@@ -73,7 +80,7 @@ def front(claims: Mapping[str, Sequence[Finding]]) -> str:
     told.sort(key=lambda item: (order[item[1].verdict], item[0]))
     counts = Counter(one.verdict for _, one in told)
     untold = sum(not one.n for found in claims.values() for one in found)
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    said = ", ".join(f"{counts[one]} {word}" for one, word in VERDICTS.items() if counts[one])
     total = len(told) + untold
     head = f"Of {total} claims {len(told)} have stored results: {said}; {untold} are not run."
     rows = [
