@@ -44,6 +44,7 @@ def test_distance_heeds_heads_that_are_closed_steps_that_are_not_asked_and_growt
     output = torch.tensor([[[3.0, -torch.inf, 7.0]], [[0.0, 0.0, 7.0]]])
     y = torch.tensor([[0], [IGNORE]])
     assert float(distance(output, said, y)) == 4.0
+    assert float(distance(output, said, torch.full_like(y, IGNORE))) == 0.0
 
 
 def test_icarl_has_targets_of_labels_for_new_classes_and_of_the_old_network_for_old_ones() -> None:
