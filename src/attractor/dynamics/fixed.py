@@ -58,12 +58,13 @@ class FixedPoints:
         return kinds
 
     def __str__(self) -> str:
-        what = "fixed points" if self.period == 1 else f"points of cycles of {self.period}"
-        slow = f"; {len(self.slow)} slow points" if len(self.slow) else ""
+        points = "point" if len(self) == 1 else "points"
+        what = f"fixed {points}" if self.period == 1 else f"{points} of cycles of {self.period}"
+        slow = f"; {len(self.slow)} slow point{'s'[: len(self.slow) > 1]}" if len(self.slow) else ""
         if not len(self):
             return f"{what}: none found from {self.starts} starts{slow}"
         kinds = self.stability
-        told = ", ".join(f"{kinds.count(one)} {one}" for one in sorted(set(kinds)))
+        told = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
         many = f"from {int(self.reached.sum())} of {self.starts} starts"
         return f"{len(self)} {what} ({told}) {many}{slow}"
 

@@ -37,8 +37,7 @@ def analysis(folder: Path, *, data: Path | None = None) -> str:
     """
     config, process = restored(Path(folder), data=data)
     model = model_of(process).eval().cpu()
-    task = getattr(process, "task", None) or process.stream[-1]
-    batch = next(iter(task.held_out("valid" if hasattr(process, "task") else "test", SAMPLES)))
+    task, batch = _shown(process)
     sections = list(seen(model, task, batch))
     return page(
         "analysis.html.j2",
@@ -70,6 +69,16 @@ def seen(model: nn.Module, task: Any, batch: Batch) -> Iterator[Seen]:
     elif isinstance(batch.x, Tensor):
         yield from depth_seen(model, batch.x, lambda answer: _loss_of(task, batch, answer))
     yield from curvature_seen(model, loss)
+
+
+def _shown(process: Any) -> tuple[Any, Batch]:
+    """A task and held-out samples of it: of a learner's tasks or levels, the last that it saw."""
+    tasks = getattr(process, "stream", None) or getattr(process, "levels", None)
+    if tasks is None:
+        return process.task, next(iter(process.task.held_out("valid", SAMPLES)))
+    place = process.level if hasattr(process, "levels") else process.task
+    last = tasks[min(place, len(tasks) - 1)]
+    return last, next(iter(last.held_out("test", SAMPLES)))
 
 
 def _loss_of(task: Any, batch: Batch, answer: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 from attractor import dynamics
 from attractor.cells import Recurrent
 from attractor.report.figures import COLOURS, Figure
+from attractor.tasks import IGNORE
 
 LARGEST = 400
 """Numbers of a state beyond which Jacobians are left out."""
@@ -296,7 +297,10 @@ def answered(model: nn.Module, y: Tensor, time: int) -> Callable[[Tensor], Tenso
     def loss(output: Tensor) -> Tensor:
         if once:
             return F.cross_entropy(F.linear(output[-1], W, b), y)
-        answers = F.linear(output, W, b).movedim(0, 1)
-        return F.cross_entropy(answers.flatten(0, 1), y[:, :time].flatten())
+        answers, asked = F.linear(output, W, b).movedim(0, 1), y[:, :time]
+        if asked.dim() == 2:
+            return F.cross_entropy(answers.flatten(0, 1), asked.flatten())
+        told = asked != IGNORE  # bits, several at each step
+        return F.binary_cross_entropy_with_logits(answers[told], asked[told].double())
 
     return loss
