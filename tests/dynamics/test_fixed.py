@@ -66,7 +66,7 @@ def test_just_past_a_saddle_node_there_is_a_slow_point_and_no_fixed_point() -> N
     ghost = 0.01
     found = fixed_points(lambda x: x + ghost + x**2, 50, size=1)
     assert len(found) == 0
-    assert str(found) == "fixed points: none found from 50 starts; 1 slow points"
+    assert str(found) == "fixed points: none found from 50 starts; 1 slow point"
     assert float(found.slow) == pytest.approx(0.0, abs=1e-4)
     assert float(found.slow_speed) == pytest.approx(ghost**2 / 2, rel=1e-4)
 

@@ -29,7 +29,8 @@ def test_a_page_says_what_is_seen(tmp_path: Path) -> None:
 
 
 def test_learners_of_streams_and_of_levels_have_pages_too(tmp_path: Path) -> None:
-    _, levels = load("lifelong-copy-quick", ["train.steps=2", "train.after=2", "train.held_out=5"])
+    short = ["train.steps=2", "train.window=2", "train.after=2", "train.held_out=5"]
+    _, levels = load("lifelong-copy-quick", short)
     level = runs_of("levels", levels, ["Small LSTM"])[0]
     for config in (tiny_stream(), level):
         train(config, tmp_path)
