@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attractor import InputError
-from attractor.continual import EWC, Learner
+from attractor.continual import EWC, MAS, Learner
 from attractor.continual.fisher import Anchor, relabelled, summed
 from attractor.continual.flat import Flat
 from attractor.models import MLP, SequenceTagger
@@ -137,6 +137,11 @@ def test_the_penalty_can_be_asked_for() -> None:
     theta = Flat(model).values()
     strategy.anchors = [Anchor(torch.ones_like(theta), theta - 0.5)]
     assert float(strategy.penalty()) == pytest.approx(0.25 * len(theta))
+    other = MAS(0.3)  # which has no half of one
+    other.start(model, digits(), generator=seeded())
+    assert float(other.penalty()) == 0
+    other.anchor = Anchor(torch.ones_like(theta), theta - 0.5)
+    assert float(other.penalty()) == pytest.approx(0.3 * 0.25 * len(theta))
 
 
 def test_a_state_of_another_model_is_refused() -> None:

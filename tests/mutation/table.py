@@ -85,7 +85,10 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "contracts/test_strategy_references.py",
         "continual/test_distilled.py",
     ),
-    "continual/strategies/mas.py": ("contracts/test_strategy_references.py",),
+    "continual/strategies/mas.py": (
+        "contracts/test_strategy_references.py",
+        "continual/test_ewc.py",
+    ),
     "continual/strategies/si.py": ("contracts/test_strategy_references.py",),
     "continual/strategies/slda.py": ("contracts/test_strategy_references.py",),
     "continual/growing/widening.py": ("continual/growing",),

@@ -1,6 +1,8 @@
 """Experiments read from TOML files, with what the command line changes in them."""
 
 from collections.abc import Iterable
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +43,23 @@ def _with_bases(path: Path) -> dict[str, Any]:
                 f"expected files that end at one without a base, but got {' -> '.join(bases)}. "
                 "Remove one of these bases."
             )
-        below = read_toml(path.with_name(base))
+        below = _base(path.with_name(base))
         tables = {k: v for k, v in content.items() if k in TABLES and isinstance(v, dict)}
         rest = {k: v for k, v in content.items() if k not in tables}
         plain = {k: v for k, v in below.items() if isinstance(v, dict) or k not in tables}
         content = {**laid_over(plain, tables), **rest}
     return content
+
+
+def _base(path: Path) -> dict[str, Any]:
+    """A file on which others stand, which is read once for all of them."""
+    stamp = path.stat().st_mtime_ns if path.exists() else 0
+    return deepcopy(_read_once(path, stamp))
+
+
+@cache
+def _read_once(path: Path, stamp: int) -> dict[str, Any]:
+    return read_toml(path)
 
 
 def check_budget(own: object, asked: object) -> None:
