@@ -1,5 +1,7 @@
 """Recurrent networks behind scikit-learn's interface."""
 
+import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -116,12 +118,30 @@ def test_early_stopping_keeps_the_best_weights_on_the_share_held_back() -> None:
     assert every.valid_ == {}
 
 
-def test_a_time_limit_ends_training_with_the_best_so_far() -> None:
-    x, y = waves()
-    model = quick(epochs=100_000, patience=None, seconds=0.2).fit(x, y)
-    assert 0 < len(model.history_) < 10_000
+@pytest.mark.parametrize("clip", [None, 1.0])
+def test_training_that_comes_to_nothing_begins_anew_with_a_smaller_rate(
+    clip: float | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    x, y = waves(steps=30)
+    model = quick(cell="nru", epochs=8, learning_rate=2.0, clip=clip, random_state=1).fit(x, y)
+    assert model.learning_rate_ in (0.2, 0.02)
+    assert "begins anew with a rate of 0.2" in caplog.text
+    assert model.get_params()["learning_rate"] == 2.0
+    assert model.valid_["loss"] < 2 * np.log(2) or model.learning_rate_ == 0.02
     losses = [row["loss"] for row in model.history_ if row["split"] == "valid"]
-    assert model.valid_["loss"] <= min(losses) + 1e-5
+    assert len(losses) <= 8  # of the last attempt alone
+
+
+def test_a_time_limit_ends_training_with_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = itertools.count()  # a clock that goes on by one second whenever it is asked
+    clock = SimpleNamespace(monotonic=lambda: next(ticks))
+    monkeypatch.setattr("attractor.estimators.base.time", clock)
+    x, y = waves()
+    model = quick(epochs=100_000, patience=None, seconds=40, batch_size=8).fit(x, y)
+    assert model.history_[-1]["step"] == 40  # four updates an epoch, one question after each
+    losses = [row["loss"] for row in model.history_ if row["split"] == "valid"]
+    assert len(losses) == 10
+    assert model.valid_["loss"] == pytest.approx(min(losses), rel=1e-5)
 
 
 def test_a_regressor_tells_numbers_on_their_own_scale() -> None:

@@ -72,14 +72,7 @@ def fit(
         random_state=seed,
     )
     with counted(f"{cell} on {file.name}", "epoch", quiet=quiet) as show:
-        done = 0
-
-        def on_rows(rows: list[dict[str, Any]]) -> None:
-            nonlocal done
-            done += 1
-            show(done, epochs, rows[-1])
-
-        model.fit(x, y, on_rows=on_rows)
+        model.fit(x, y, on_rows=lambda rows: show(rows[-1]["epoch"], epochs, rows[-1]))
     save(model, out, force=force)
     write(fitted(model, x, y, name=file.name), out / "report.html")
     found: dict[str, Any] = {
@@ -88,7 +81,7 @@ def fit(
         "series": len(y),
         "held_back": len(model.held_),
         "parameters": sum(p.numel() for p in model.network_.parameters()),
-        "epochs": done,
+        "learning_rate": model.learning_rate_,
         "valid": model.valid_,
     }
     if as_json:

@@ -1,5 +1,6 @@
 """What the classifier and the regressor have in common: from series and answers to a network."""
 
+import logging
 import math
 import time
 from abc import ABC
@@ -22,7 +23,9 @@ from attractor.optimisers.table import optimiser_entry
 from attractor.tasks import Batch, Data
 from attractor.tasks.answers import answer
 from attractor.tasks.series import Scaled, held_rows, rows_of
-from attractor.training import Row, fit
+from attractor.training import Diverged, Fitted, Row, fit
+
+logger = logging.getLogger(__name__)
 
 SMALLEST, LARGEST = 4, 32
 """Series in a batch, an eighth of those there are, is between these."""
@@ -76,6 +79,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
     history_: list[Row]
     valid_: dict[str, float]
     held_: list[int]
+    learning_rate_: float | None
 
     def _data(self, given: Any, y: Tensor) -> Data:
         """Series with an answer each."""
@@ -96,46 +100,80 @@ class RecurrentEstimator(BaseEstimator, ABC):
         data: Data,
         groups: Tensor,
         outputs: int,
+        idle: float,
         on_rows: Callable[[list[Row]], None] | None,
     ) -> Self:
-        """Fit a network with so many outputs; a share of each group is for validation."""
+        """Fit a network with so many outputs; a share of each group is for validation.
+
+        Where training comes to nothing, it begins anew with a tenth of the learning rate, at most
+        twice: where numbers are no longer finite, or where the best loss on the share held back is
+        more than twice `idle`, the loss of one who does not look at the series.
+        """
         share = number("validation", self.validation, 0, 0.9)
-        limit = None if self.seconds is None else positive("seconds", self.seconds)
+        limit = math.inf if self.seconds is None else positive("seconds", self.seconds)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         generator = Generator().manual_seed(seed)
         held = held_rows(groups, share, generator=generator)
         kept = sorted({*range(len(groups))} - {*held})
         train, valid = rows_of(data, kept), rows_of(data, held) if held else None
-        size, features = self._batch_size(len(train.y)), data.x.shape[2]
         scaler = Scaled.of(train)
         if not flag("normalise", self.normalise):
             scaler = Scaled(torch.zeros_like(scaler.mean), torch.ones_like(scaler.std))
+        self.scaler_, self.n_features_in_, self.held_ = scaler, data.x.shape[2], held
+        deadline = time.monotonic() + limit
+        rate = self.learning_rate
+        for left in (2, 1, 0):
+            try:
+                fitted = self._attempt(train, valid, outputs, seed, rate, deadline, on_rows)
+            except Diverged:
+                if not left or rate is None or time.monotonic() > deadline:
+                    raise
+            else:
+                lost = fitted.valid.get("loss", 0.0) > 2 * idle
+                if not (lost and left and rate is not None and time.monotonic() < deadline):
+                    break
+            rate = rate / 10
+            logger.warning("training came to nothing; it begins anew with a rate of %g", rate)
+        self.network_, self.learning_rate_ = fitted.model.eval(), rate
+        self.history_, self.valid_ = fitted.rows, fitted.valid
+        return self
+
+    def _attempt(
+        self,
+        train: Data,
+        valid: Data | None,
+        outputs: int,
+        seed: int,
+        rate: float | None,
+        deadline: float,
+        on_rows: Callable[[list[Row]], None] | None,
+    ) -> Fitted:
+        """Train a new network with a learning rate, until a deadline at the latest."""
+        size = self._batch_size(len(train.y))
         epoch = math.ceil(len(train.y) / size)
-        watched: dict[str, Any] = {
-            "eval_every": epoch,
-            "patience": self.patience,
-            "keep_best": True,
-        }
-        network = self._network(features, outputs, seed)
-        started = time.monotonic()
-        fitted = fit(
-            network,
-            _dataset(train, scaler),
-            valid=None if valid is None else _dataset(valid, scaler),
-            optimiser=self._optimiser(),
+        watched: dict[str, Any] = {}
+        if valid is not None:
+            watched = {"eval_every": epoch, "patience": self.patience, "keep_best": True}
+
+        def told(rows: list[Row]) -> None:
+            if on_rows is not None:
+                on_rows([{"epoch": row["step"] // epoch, **row} for row in rows])
+
+        return fit(
+            self._network(train.x.shape[2], outputs, seed),
+            _dataset(train, self.scaler_),
+            valid=None if valid is None else _dataset(valid, self.scaler_),
+            optimiser=self._optimiser(rate),
             steps=epoch * whole("epochs", self.epochs, 1),
             seed=seed,
-            on_rows=on_rows or (lambda rows: None),
-            stop=lambda: limit is not None and time.monotonic() - started > limit,
+            on_rows=told,
+            stop=lambda: time.monotonic() > deadline,
             batch_size=size,
             clip=self.clip,
             log_every=epoch,
             eval_batch_size=AT_ONCE,
-            **({} if valid is None else watched),
+            **watched,
         )
-        self.network_, self.scaler_, self.n_features_in_ = network.eval(), scaler, features
-        self.history_, self.valid_, self.held_ = fitted.rows, fitted.valid, held
-        return self
 
     def _batch_size(self, samples: int) -> int:
         if self.batch_size is None:
@@ -166,8 +204,8 @@ class RecurrentEstimator(BaseEstimator, ABC):
             drawn = Generator().manual_seed(seed)
             return make_model({**spec, **options}, [features], outputs, generator=drawn)
 
-    def _optimiser(self) -> Any:
-        rate, spec = self.learning_rate, self.optimiser
+    def _optimiser(self, rate: float | None) -> Any:
+        spec = self.optimiser
         if rate is None:
             return spec
         positive("learning_rate", rate)

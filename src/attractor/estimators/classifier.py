@@ -31,7 +31,9 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
         bidirectional: read in both directions.
         options: of the layer and of the cell, such as ``{"dropout": 0.2}`` or ``{"t_max": 140}``.
         optimiser: a key of ``OPTIMISERS``, or ``{"name": key, **options}``.
-        learning_rate: of the optimiser; ``None`` where it has its own, as learned ones do.
+        learning_rate: of the optimiser; ``None`` where it has its own, as learned ones do. Where
+            training comes to nothing, because it diverges, it begins anew with a tenth of it, at
+            most twice; ``learning_rate_`` is that of the end.
         epochs: at most so many times through the series.
         batch_size: series for an update; ``None`` means an eighth of them, at least 4, at most 32.
         validation: the share that is held back; with 0 there is none, and all epochs are done.
@@ -92,7 +94,9 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
                 "with one class there is nothing to tell apart. Give series of another."
             )
         self.classes_ = classes
-        return self._train(data, data.y, len(classes), on_rows)
+        shares = np.bincount(places) / len(places)
+        idle = float(-(shares * np.log(shares)).sum())
+        return self._train(data, data.y, len(classes), idle, on_rows)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class ``(n, classes)``, in the order of ``classes_``.

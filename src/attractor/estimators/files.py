@@ -141,6 +141,7 @@ def _card(model: RecurrentEstimator) -> dict[str, Any]:
         "valid": model.valid_,
         "history": model.history_,
         "held": model.held_,
+        "learning_rate": model.learning_rate_,
     }
     if isinstance(model, RecurrentClassifier):
         classes = model.classes_
@@ -181,6 +182,7 @@ def _made(card: dict[str, Any], tensors: dict[str, Tensor]) -> RecurrentEstimato
     _expect_known(card["params"]["cell"])
     model = KINDS[card["kind"]](**card["params"])
     model.n_features_in_, model.held_ = int(card["features"]), list(card["held"])
+    model.learning_rate_ = card["learning_rate"]
     model.valid_, model.history_ = dict(card["valid"]), list(card["history"])
     model.scaler_ = Scaled(tensors.pop("scaler.mean"), tensors.pop("scaler.std"))
     if isinstance(model, RecurrentClassifier):

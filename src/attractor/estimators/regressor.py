@@ -66,7 +66,7 @@ class RecurrentRegressor(RegressorMixin, RecurrentEstimator):
         self.target_mean_, self.target_std_ = data.y.mean(0), std.where(std > 0, torch.ones(()))
         scaled = ((data.y - self.target_mean_) / self.target_std_).float()
         alike = torch.zeros(len(scaled), dtype=torch.long)
-        return self._train(data._replace(y=scaled), alike, scaled.shape[1], on_rows)
+        return self._train(data._replace(y=scaled), alike, scaled.shape[1], 1.0, on_rows)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The number, or the numbers, of each series.
