@@ -80,6 +80,12 @@ def test_only_rewards_train_the_choices(reward: Reward | None) -> None:
     assert (grad is not None and bool(grad.any())) == (reward is not None)
 
 
+def test_a_batch_that_asks_for_nothing_costs_nothing() -> None:
+    model, (x, y) = tagger("auxiliary"), shown(0)
+    priced = model(x).penalty(torch.full_like(y, IGNORE))
+    assert priced.item() == 0
+
+
 def test_in_evaluation_nothing_is_priced() -> None:
     model = tagger("auxiliary").eval()
     x, _ = shown(0)
