@@ -12,12 +12,13 @@ from safetensors.torch import load, save
 from attractor import InputError
 from attractor.continual import AGEM, ER, EWC, GEM, Naive, Strategy
 from attractor.continual.lifelong import Curriculum, LifelongResult, Rules, levels
+from attractor.continual.lifelong.levels import trimmed
 from attractor.experiments.table import load as experiment
 from attractor.experiments.train import build, runs_of
 from attractor.models import SequenceTagger
 from attractor.runs.drive import Context
 from attractor.state import pack, unpack
-from attractor.tasks import IGNORE
+from attractor.tasks import IGNORE, Batch
 
 QUICK = Rules(steps=12, window=4, threshold=0.55, after=15, grow_to=10, held_out=20)
 
@@ -187,3 +188,15 @@ def test_the_configurations_can_be_built(name: str, tmp_path: Path) -> None:
     assert outcome["grew_at"] == [1]
     assert np.shape(outcome["matrix"]) == (1, 2)
     assert json.dumps(outcome)
+
+
+def test_steps_after_the_last_answer_are_left_out() -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    y = torch.tensor([[1, IGNORE, IGNORE], [IGNORE, 1, IGNORE]])
+    bits = torch.stack([y, torch.full_like(y, IGNORE)], -1)
+    for asked in (y, bits):
+        found = trimmed(Batch(x, asked))
+        assert torch.equal(found.x, x[:, :2])
+        assert torch.equal(found.y, asked[:, :2])
+    once = Batch(x, torch.tensor([1, 0]))
+    assert trimmed(once) is once
