@@ -187,3 +187,11 @@ def test_a_damaged_run_is_named_on_the_page(write_run: Any, tmp_path: Path) -> N
     assert "Damaged and left out: " in page
     assert "done.json to be JSON" in page
     assert "Damaged" not in build(runs)
+
+
+@pytest.mark.slow
+def test_two_hundred_runs_weigh_less_than_six_megabytes(tmp_path: Path, write_run: Any) -> None:
+    for label in range(20):
+        for seed in range(10):
+            write_run(tmp_path, f"{label:02d} net", seed, every=10)
+    assert len(build(load_runs([tmp_path])).encode()) < 6_000_000

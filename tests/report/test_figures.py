@@ -108,7 +108,7 @@ def test_long_runs_are_thinned(tmp_path: Path, write_run: Any) -> None:
     write_run(tmp_path, seed=1, steps=9000, every=1)
     for figure in learning_curves(load_runs([tmp_path])):
         for trace in figure.traces:
-            assert len(trace["x"]) <= (4000 if "fill" in trace else 2000)
+            assert len(trace["y"]) <= (4000 if "fill" in trace else 2000)
 
 
 def test_colours_run_out_before_styles_do() -> None:
@@ -129,3 +129,16 @@ def test_curves_of_test_data_say_so_and_a_single_test_has_none(
     rows = [{"step": step, "split": "test", "task_1": 0.5} for step in (100, 200)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert [figure.title for figure in learning_curves(load_runs([folder]))] == ["Test task 1"]
+
+
+def test_even_steps_of_a_seed_are_a_start_and_a_distance(tmp_path: Path, write_run: Any) -> None:
+    write_run(tmp_path, steps=200, every=50)
+    folder = write_run(tmp_path, seed=1, steps=200, every=50)
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    (folder / "metrics.jsonl").write_text("\n".join(lines[:1] + lines[2:]) + "\n")
+    drawn = {one.title: one for one in learning_curves(load_runs([tmp_path]))}
+    made = drawn["Training loss"]
+    even, uneven = [trace for trace in made.traces if trace["meta"]["kind"] == "seed"]
+    assert (even["x0"], even["dx"], len(even["y"])) == (50, 50, 4)
+    assert "x" not in even
+    assert uneven["x"] == [50, 150, 200]
