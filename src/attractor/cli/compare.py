@@ -37,7 +37,7 @@ def compare(
     cells = tuple(cell or TRIED)
     if not quiet:
         longest = duration(len(cells) * folds * seconds)
-        warn(f"{len(cells)} cells, {folds} folds, {seconds:g} s each: {longest} at most")
+        warn(f"{len(cells)} cells, {folds} folds, {seconds:g} s each: up to about {longest}")
     with counted(f"compare on {file.name}", "fit", quiet=quiet, note=str) as show:
         found = compared(
             x,

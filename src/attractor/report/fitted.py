@@ -73,8 +73,10 @@ def _curves(rows: Sequence[dict[str, Any]]) -> list[Seen]:
             }
             for index, (split, points) in enumerate(lines.items())
         ]
-        told = _best(measure, lines)
-        figure = Figure(measure.capitalize(), False, traces, layout("update", measure))
+        told, axes = _best(measure, lines), layout("update", measure)
+        if min(value for points in lines.values() for _, value in points) > 0 and measure == "loss":
+            axes["yaxis"]["type"] = "log"  # losses of some cells leap
+        figure = Figure(measure.capitalize(), False, traces, axes)
         found.append(Seen(figure, told))
     return found
 
