@@ -11,9 +11,9 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from attractor.errors import InputError
-from attractor.models import MLP, Point
+from attractor.models import MLP, LanguageModel, Point
 from attractor.optimisers import Anytime
-from attractor.tasks import Digits, Rosenbrock
+from attractor.tasks import Digits, LanguageTask, Rosenbrock
 from attractor.training import Plan, Supervised, Tuning, evaluate, fit
 
 X = torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
@@ -161,3 +161,11 @@ def test_the_rate_falls_as_the_plan_says() -> None:
 
     fit(model(), (X, Y), optimiser=maker, steps=4, schedule="linear")
     assert made[0].param_groups[0]["lr"] == 0.0
+
+
+def test_a_model_of_another_vocabulary_is_refused() -> None:
+    text = "a b a b a b a b a b a b a b a b c"  # the third word comes late
+    task = LanguageTask({"train": text, "valid": "a b", "test": "a b"}, level="word")
+    assert task.input_size == 4  # with the end of the line
+    with pytest.raises(InputError, match="knows the 4 tokens of the vocabulary, but .* for 3"):
+        fit(LanguageModel("gru", 3, 4, [4]), task, steps=1, batch_size=1)

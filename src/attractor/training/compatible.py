@@ -23,6 +23,7 @@ def check(model: nn.Module, task: Task) -> None:
         >>> from attractor.tasks import Digits
         >>> check(nn.Linear(64, 10), Digits(order="flat"))
     """
+    _check_vocabulary(model, task)
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     some, training = task.shown().to(device), model.training
     model.eval()
@@ -44,6 +45,17 @@ def check(model: nn.Module, task: Task) -> None:
         raise InputError(
             f"expected {type(model).__name__} to have weights to train, but it has none that may "
             "change. Try model.requires_grad_(True)."
+        )
+
+
+def _check_vocabulary(model: nn.Module, task: Task) -> None:
+    """Refuse a model that was made for fewer symbols, which it may not meet for many batches."""
+    known = [one.num_embeddings for one in model.modules() if isinstance(one, nn.Embedding)]
+    if task.symbolic and known and min(known) < task.input_size:
+        raise InputError(
+            f"expected a model that knows the {task.input_size} tokens of the vocabulary, but it "
+            f"was made for {min(known)}. Make it with vocabulary={task.input_size}, or train it on "
+            "the text that it was made for."
         )
 
 
