@@ -126,7 +126,7 @@ def edits_of(cell: nn.Module, inputs: Wide, units: Wide) -> dict[str, Edits]:
             f"expected a cell that can be made wider and stay what it is, but got {kind}: {why}. "
             f"Try one of {', '.join(sorted(ROLES))}."
         )
-    if getattr(inner, "norm", None) is not None:
+    if isinstance(getattr(inner, "norm", None), nn.Module):  # a normaliser, not an exponent
         raise _normalised(kind)
     n = inner.hidden_size
     if kind in PASSING:
