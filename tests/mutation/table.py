@@ -119,6 +119,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "dynamics/wormholes.py": ("dynamics/test_memories.py",),
     "models/attention_window.py": ("models/test_draw.py",),
     "models/choices.py": ("models/test_choices.py",),
+    "results/contrast.py": ("results/test_survival.py",),
+    "results/survival.py": ("results/test_survival.py",),
     "models/draw.py": ("models/test_draw.py",),
     "models/language_model.py": ("models/test_language_model.py",),
     "training/averaging.py": ("training/test_averaging.py",),
