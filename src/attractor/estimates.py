@@ -43,3 +43,34 @@ def t_quantile(n: Any) -> Any:
     from scipy.special import stdtrit  # scipy.stats has it too, and takes 0.9 s to import
 
     return stdtrit(n - 1, 0.975)
+
+
+def t_tail(t: float, n: int) -> float:
+    """The probability beyond t of Student's distribution with n - 1 degrees of freedom.
+
+    Example:
+        >>> round(t_tail(4.303, 3), 4)
+        0.025
+    """
+    from scipy.special import stdtr
+
+    return float(stdtr(n - 1, -t))
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Chances of several tests, raised so that one of them errs as seldom as a single test would.
+
+    Example:
+        >>> holm([0.04, 0.01, 0.5])
+        [0.08, 0.03, 0.5]
+
+    References:
+        Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal
+        of Statistics 6.
+    """
+    order = sorted(range(len(values)), key=values.__getitem__)
+    raised, highest = [0.0] * len(values), 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, min(1.0, (len(values) - rank) * values[place]))
+        raised[place] = highest
+    return raised

@@ -8,8 +8,9 @@ from scipy import stats
 from torch import nn
 
 from attractor.errors import InputError, RunError
+from attractor.estimates import holm
 from attractor.estimators.compare import Comparison, Trial, compare, ranked, sized
-from attractor.estimators.paired import corrected_p, holm, over_folds
+from attractor.estimators.paired import corrected_p, over_folds
 from attractor.models.table import make_model
 
 A = (0.81, 0.9, 0.77, 0.93, 0.88)

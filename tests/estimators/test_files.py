@@ -1,6 +1,8 @@
 """Fitted estimators in folders."""
 
+import importlib
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +123,12 @@ def test_damage_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / CARD).write_text("{")
     with pytest.raises(InputError, match="is damaged"):
         load(tmp_path)
+
+
+def test_without_scikit_learn_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.delitem(sys.modules, "attractor.estimators")
+    with pytest.raises(InputError, match=r'Try pip install "attractor\[estimators\]"'):
+        importlib.import_module("attractor.estimators")

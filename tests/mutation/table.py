@@ -124,6 +124,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "models/draw.py": ("models/test_draw.py",),
     "models/language_model.py": ("models/test_language_model.py",),
     "training/averaging.py": ("training/test_averaging.py",),
+    "estimators/paired.py": ("estimators/test_compare.py",),
     "meta/pes.py": ("meta/test_pes.py",),
     "meta/unroll.py": ("meta/test_unroll.py", "meta/test_pes.py"),
 }

@@ -15,10 +15,10 @@ from torch import nn
 
 from attractor.checks import positive, whole
 from attractor.errors import InputError
-from attractor.estimates import Estimate
+from attractor.estimates import Estimate, holm
 from attractor.estimators.base import RecurrentEstimator
 from attractor.estimators.classifier import RecurrentClassifier
-from attractor.estimators.paired import corrected_p, holm, over_folds
+from attractor.estimators.paired import corrected_p, over_folds
 from attractor.estimators.regressor import RecurrentRegressor
 from attractor.estimators.sequences import sequences
 from attractor.training import Diverged

@@ -6,15 +6,13 @@ than :math:`s^2 / k`: Nadeau and Bengio's corrected t statistic.
 
 References:
     Nadeau and Bengio (2003), Inference for the generalization error, Machine Learning 52.
-    Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of
-    Statistics 6.
 """
 
 import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from attractor.estimates import Estimate, estimate, t_quantile
+from attractor.estimates import Estimate, estimate, t_quantile, t_tail
 
 
 def over_folds(scores: Sequence[float]) -> Estimate:
@@ -43,28 +41,11 @@ def corrected_p(scores: Sequence[float], others: Sequence[float]) -> float:
         >>> round(corrected_p([0.9, 0.8, 0.9, 0.95], [0.7, 0.7, 0.75, 0.8]), 3)
         0.017
     """
-    from scipy.special import stdtr
-
     apart = [a - b for a, b in zip(scores, others, strict=True)]
     mean, error = fmean(apart), _error(apart)
     if error == 0:
         return 1.0 if mean == 0 else 0.0
-    return float(2 * stdtr(len(apart) - 1, -abs(mean) / error))
-
-
-def holm(values: Sequence[float]) -> list[float]:
-    """Chances of several tests, raised so that one of them errs as seldom as a single test would.
-
-    Example:
-        >>> holm([0.04, 0.01, 0.5])
-        [0.08, 0.03, 0.5]
-    """
-    order = sorted(range(len(values)), key=values.__getitem__)
-    raised, highest = [0.0] * len(values), 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(values) - rank) * values[place]))
-        raised[place] = highest
-    return raised
+    return 2 * t_tail(abs(mean) / error, len(apart))
 
 
 def _error(values: Sequence[float]) -> float:

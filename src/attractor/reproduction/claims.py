@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
 
-from attractor.estimates import t_quantile
+from attractor.estimates import holm, t_quantile, t_tail
 from attractor.reproduction.outcomes import Outcomes
 from attractor.reproduction.targets import Budget, Claim
 from attractor.reproduction.verdicts import FEWEST
@@ -97,19 +97,12 @@ def paired(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) 
     )
     if claim.test == "same":
         outside = (claim.margin - abs(mean)) * math.sqrt(n)
-        return replace(found, p=_tail(_ratio(outside, deviation), n))
-    return replace(found, p=2 * _tail(abs(effect) * math.sqrt(n), n))
+        return replace(found, p=t_tail(_ratio(outside, deviation), n))
+    return replace(found, p=2 * t_tail(abs(effect) * math.sqrt(n), n))
 
 
 def _ratio(value: float, deviation: float) -> float:
     return value / deviation if deviation else math.copysign(math.inf, value) if value else 0.0
-
-
-def _tail(t: float, n: int) -> float:
-    """The probability beyond t of Student's distribution with n - 1 degrees of freedom."""
-    from scipy.special import stdtr  # scipy.stats has it too, and takes 0.9 s to import
-
-    return float(stdtr(n - 1, -t))
 
 
 def corrected(found: Iterable[Finding]) -> list[Finding]:
@@ -122,11 +115,10 @@ def corrected(found: Iterable[Finding]) -> list[Finding]:
         [0.03, 0.06, 0.06]
     """
     each = list(found)
-    order = sorted((one.p, place) for place, one in enumerate(each) if one.p is not None)
-    largest = 0.0
-    for rank, (p, place) in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - rank) * p))
-        each[place] = replace(each[place], corrected=largest)
+    tested = [place for place, one in enumerate(each) if one.p is not None]
+    raised = holm([one.p for one in each if one.p is not None])
+    for place, p in zip(tested, raised, strict=True):
+        each[place] = replace(each[place], corrected=p)
     return [_settled(one) if one.corrected is not None else one for one in each]
 
 
