@@ -200,3 +200,12 @@ def test_steps_after_the_last_answer_are_left_out() -> None:
         assert torch.equal(found.y, asked[:, :2])
     once = Batch(x, torch.tensor([1, 0]))
     assert trimmed(once) is once
+
+
+@pytest.mark.parametrize("name", ["lifelong-copy-quick", "lifelong-recall-quick"])
+def test_every_quick_experiment_begins(name: str) -> None:
+    _, found = experiment(name)
+    for config in runs_of(name, found)[:: len(found.seeds)]:
+        process = build(config, Context()).process
+        process.advance()
+        assert process.step == 1
