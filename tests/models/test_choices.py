@@ -66,8 +66,8 @@ def test_the_loss_of_choices_is_that_of_the_reference(reward: Reward) -> None:
         expected = tardis.reinforce_loss(log_probs, signal) / steps
         if reward == "auxiliary":
             expected -= rewards.sum() / (y != IGNORE).sum().item()
-        assert callable(said.penalty)
-        assert said.penalty(y).item() == pytest.approx(expected, rel=1e-9)
+        found = model.choices(x, said.said, states, y)
+        assert found.item() == pytest.approx(expected, rel=1e-9)
     np.testing.assert_allclose(model.choices.mean.numpy(), mean)
 
 
@@ -82,8 +82,32 @@ def test_only_rewards_train_the_choices(reward: Reward | None) -> None:
 
 def test_a_batch_that_asks_for_nothing_costs_nothing() -> None:
     model, (x, y) = tagger("auxiliary"), shown(0)
-    priced = model(x).penalty(torch.full_like(y, IGNORE))
-    assert priced.item() == 0
+    assert model.choices is not None
+    output, _, states = model.recurrent(x, return_states=True)
+    nothing = torch.full_like(y, IGNORE)
+    assert model.choices(x, model.readout(output), states, nothing).item() == 0
+
+
+def test_the_choices_are_taught_and_the_loss_is_that_of_the_task() -> None:
+    """The same gradients as of the choices' own loss, beside a loss that can be read."""
+    grads = []
+    for teach in (True, False):
+        model, (x, y) = tagger("auxiliary"), shown(0)
+        assert model.choices is not None
+        torch.manual_seed(3)
+        if teach:
+            said = model(x)
+            assert not isinstance(said.penalty, Tensor)
+            cost = said.penalty(y)
+            assert cost.item() == 0
+        else:
+            output, _, states = model.recurrent(x, return_states=True)
+            cost = model.choices(x, model.readout(output), states, y)
+        torch.autograd.backward(cost)
+        grads.append([p.grad for p in model.parameters() if p.grad is not None])
+    assert len(grads[0]) == len(grads[1]) > 0
+    for one, other in zip(*grads, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_in_evaluation_nothing_is_priced() -> None:
