@@ -143,7 +143,7 @@ class SequenceTagger(nn.Module):
 
 def _taught(choices: Choices, *seen: Any) -> Tensor:
     """What teaches the choices: its gradient counts, while its value says nothing and is zero."""
-    cost = choices(*seen)
+    cost: Tensor = choices(*seen)
     return cost - cost.detach()
 
 
