@@ -69,9 +69,9 @@ def main() -> None:
     for name in given.cells.split(","):
         found = [f"{name:12}"]
         for steps, batch, inputs, units in shapes:
-            x, torchs = torch.randn(steps, batch, inputs), nn.LSTM(inputs, units)
             # rotations need a power of two
             units = 2 ** round(units - 1).bit_length() if name in ("eurnn", "goru") else units
+            x, torchs = torch.randn(steps, batch, inputs), nn.LSTM(inputs, units)
             ours = Recurrent(name, inputs, units)
             works = {
                 "torch": lambda m=torchs, x=x: train(m, x),
