@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attractor.meta import Learners, PESTrainer, Problem
+from attractor.meta import Learners, MetaTrainer, Problem
 from attractor.meta.unroll import Position, first_order, second_order
 from attractor.models import MLP
 from attractor.optimisers import Rule, attach
@@ -67,24 +67,25 @@ def test_pairs_of_evolution(name: str) -> None:
     """Under moves too small to be seen, both of a pair are learners in use."""
     rule = make(name)
     expected = in_use(rule)
-    trainer = PESTrainer(
+    trainer = MetaTrainer(
         rule,
         [PROBLEM],
+        estimator="pes",
         pairs=1,
         steps=UPDATES,
         unroll=UPDATES,
         sigma=1e-13,
         generator=torch.Generator(),
     )
-    (pair,) = trainer.pairs
+    (pair,) = trainer.estimator.pairs
     pair.learners = learners(1, copies=2)
     whole = learners()  # whose batches come in turns, the first learner's first
     pair.learners.start[:] = whole.start[0]
     drawn = [whole.draw() for _ in range(UPDATES + 1)]
     turns = iter([b[torch.tensor([0, 0])] for b in drawn])
-    pair.learners.draw = lambda: next(turns)  # type: ignore[method-assign]
+    pair.learners.draw = lambda: next(turns)
     state = pair.learners.first_state(rule, pair.learners.start)
     pair.position = Position(pair.learners.start, state, pair.learners.draw())
-    pair.stretch(trainer)
+    pair.stretch(trainer.estimator)
     torch.testing.assert_close(pair.position.params[0], expected[0], rtol=0, atol=1e-8)
     torch.testing.assert_close(pair.position.params[1], expected[0], rtol=0, atol=1e-8)

@@ -91,7 +91,7 @@ def test_a_rule_may_be_trained_on_other_learners_than_it_is_tested_on(tmp_path: 
     assert isinstance(process, Chained)
     process.advance()
     trainer: Any = process.first
-    assert trainer.learners.start.shape == (1, 64 * 3 + 3 + 40)
+    assert trainer.estimator.learners.start.shape == (1, 64 * 3 + 3 + 40)
     train(config, tmp_path)
     done = outcome(run_folder(tmp_path, config))
     assert done["parameters"] == 64 * 6 + 6 + 70

@@ -61,7 +61,7 @@ def test_learners_that_were_given_up_leave_no_hole_in_the_card(
     whole = MetaTrainer.advance
 
     def advance(trainer: MetaTrainer) -> list[Row]:
-        first = trainer.round == 0
+        first = trainer.estimator.round == 0
         rows = whole(trainer)
         return [] if first else rows
 

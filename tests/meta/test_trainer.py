@@ -1,13 +1,14 @@
 """Meta-training learns, stops and goes on with the same numbers, and survives divergence."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
 from attractor.errors import InputError
-from attractor.meta import MetaTrainer, PESTrainer, Problem, Row, train
+from attractor.meta import MetaTrainer, Problem, Row, train
 from attractor.meta.settings import normal
 from attractor.models import MLP, Point
 from attractor.optimisers import (
@@ -23,6 +24,7 @@ from attractor.tasks import Digits, Quadratic
 from attractor.training import Diverged
 
 DIGITS = Digits(order="flat")
+pes = partial(MetaTrainer, estimator="pes")
 QUADRATIC = Problem(lambda g: Point(10, generator=g), Quadratic(), 1)
 
 
@@ -53,7 +55,7 @@ def test_a_rule_gets_better_at_what_it_is_trained_for() -> None:
     ends = []
     while not trainer.done:
         [row] = trainer.advance()
-        ends += [row["last"]] if trainer.learners is None else []
+        ends += [row["last"]] if trainer.estimator.learners is None else []
     assert trainer.step == trainer.planned == 32
     assert len(ends) == 8
     assert min(ends[-3:]) < 1.5 < 2.0 < ends[0]
@@ -125,19 +127,11 @@ def test_rounds_that_diverge_late_count_too() -> None:
     assert torch.equal(weights(rule), before)
 
 
-class Fails(MetaTrainer):
+def failing(lost: tuple[int, ...]) -> MetaTrainer:
     """Training in which chosen rounds diverge."""
-
-    rounds_lost: tuple[int, ...] = ()
-
-    def _finite(self, done: Any) -> bool:
-        return self.round + 1 not in self.rounds_lost
-
-
-def failing(lost: tuple[int, ...]) -> Fails:
     rule = MetaSGD(size=10, rate=1e-3)
-    made = Fails(rule, [QUADRATIC], learners=6, steps=4, unroll=2, generator=generator())
-    made.rounds_lost = lost
+    made = MetaTrainer(rule, [QUADRATIC], learners=6, steps=4, unroll=2, generator=generator())
+    made.estimator._finite = lambda done: made.estimator.round + 1 not in lost
     return made
 
 
@@ -152,7 +146,7 @@ def test_some_rounds_may_diverge(lost: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("resumed", [False, True])
 def test_the_last_two_rounds_may_not_and_the_last_good_weights_are_back(resumed: bool) -> None:
     trainer, good = failing((5, 6)), torch.empty(0)
-    while trainer.round < 4:
+    while trainer.estimator.round < 4:
         good = weights(trainer.rule)  # with which the last unroll so far went well
         trainer.advance()
     trainer.advance()
@@ -173,7 +167,7 @@ def test_a_rule_of_another_type_than_its_learners(order: Any, dtype: torch.dtype
     history = train(rule, [problem()], perturb=0.01, generator=generator(), **options)
     assert weights(rule).dtype == dtype
     assert weights(rule).any()
-    PESTrainer(rule, [problem()], pairs=1, steps=4, unroll=2, generator=generator()).advance()
+    pes(rule, [problem()], pairs=1, steps=4, unroll=2, generator=generator()).advance()
     if dtype == torch.float64:
         same = LSTMOptimiser(hidden_size=3, generator=generator())
         plain = train(same, [problem()], perturb=0.0, generator=generator(), **options)
@@ -203,12 +197,12 @@ def test_frozen_parameters_are_left_alone(order: Any, rule: Any) -> None:
         generator=generator(),
     )
     made.advance()
-    assert made.learners is not None
-    assert made.position is not None
-    start, now, first = made.learners.start, made.position.params, 64 * 4 + 4
+    assert made.estimator.learners is not None
+    assert made.estimator.position is not None
+    start, now, first = made.estimator.learners.start, made.estimator.position.params, 64 * 4 + 4
     assert torch.equal(now[:, :first], start[:, :first])
     assert not torch.equal(now[:, first:], start[:, first:])
-    _, gradient = made.learners.gradients(now, made.learners.draw())
+    _, gradient = made.estimator.learners.gradients(now, made.estimator.learners.draw())
     assert not gradient[:, :first].any()
     assert gradient[:, first:].any()
 
@@ -227,7 +221,9 @@ def test_there_are_as_many_learners_as_asked_for() -> None:
     counts = []
     while not trainer.done:
         trainer.advance()
-        counts += [] if trainer.learners is None else [len(trainer.learners.start)]
+        counts += (
+            [] if trainer.estimator.learners is None else [len(trainer.estimator.learners.start)]
+        )
     assert counts == [4, 1]
 
 
@@ -237,10 +233,10 @@ def test_noise_is_where_the_learners_are() -> None:
         generator=generator(),
     )  # fmt: skip
     trainer.advance()
-    assert trainer.position is not None
-    params = trainer.position.params.to("meta")
-    trainer.position = trainer.position._replace(params=params)
-    assert trainer._noise(2).device == params.device
+    assert trainer.estimator.position is not None
+    params = trainer.estimator.position.params.to("meta")
+    trainer.estimator.position = trainer.estimator.position._replace(params=params)
+    assert trainer.estimator._noise(2).device == params.device
     drawn = normal((2,), like=torch.empty(1, dtype=torch.float64), generator=generator())
     assert torch.equal(drawn, torch.randn(2, generator=generator(), dtype=torch.float64))
 
@@ -266,7 +262,7 @@ def test_noise_is_where_the_learners_are() -> None:
     ],
 )
 def test_bad_settings_of_both_trainers_are_refused(options: dict[str, Any], message: str) -> None:
-    for trainer in (MetaTrainer, PESTrainer):
+    for trainer in (MetaTrainer, pes):
         with pytest.raises(InputError, match=message):
             trainer(DMSGD(), [problem()], **{"generator": generator(), **options})
 
@@ -307,7 +303,7 @@ def test_frozen_weights_of_the_rule_are_left_alone() -> None:
     assert torch.equal(rule.static, before)
 
 
-@pytest.mark.parametrize("trainer", [MetaTrainer, PESTrainer])
+@pytest.mark.parametrize("trainer", [MetaTrainer, pes])
 def test_a_rule_with_nothing_to_train_is_refused(trainer: Any) -> None:
     with pytest.raises(InputError, match="DMSGD to have weights to train, but all of its are froz"):
         trainer(DMSGD().requires_grad_(False), [problem()], generator=generator())
@@ -323,7 +319,7 @@ def test_the_noise_falls_as_one_over_the_number_of_updates() -> None:
     same.set_state(trainer.generator.get_state())
     drawn = torch.randn(3, 1, 10, generator=same)
     expected = drawn * torch.tensor([0.5 / 4, 0.5 / 5, 0.5 / 6])[:, None, None]
-    torch.testing.assert_close(trainer._noise(3), expected)
+    torch.testing.assert_close(trainer.estimator._noise(3), expected)
 
 
 def plain(nested: Any) -> bool:
@@ -337,7 +333,7 @@ def plain(nested: Any) -> bool:
             return nested is None or isinstance(nested, (torch.Tensor, bool, int, float, str))
 
 
-@pytest.mark.parametrize("method", [MetaTrainer, PESTrainer])
+@pytest.mark.parametrize("method", [MetaTrainer, pes])
 def test_both_trainers_are_processes(method: Any) -> None:
     """Steps that are counted, rows that JSON can hold, and a state of plain parts."""
     given = {"learners": 2} if method is MetaTrainer else {"updates": 6}
@@ -362,6 +358,6 @@ def test_both_trainers_are_processes(method: Any) -> None:
 
 
 def test_states_are_saved_by_name() -> None:
-    trainer = PESTrainer(Anytime(), [problem()], pairs=1, generator=generator())
-    (pair,) = trainer.state_dict()["pairs"]
+    trainer = pes(Anytime(), [problem()], pairs=1, generator=generator())
+    (pair,) = trainer.state_dict()["estimator"]["pairs"]
     assert list(pair["learners"]["state"]) == ["m", "n", "v", "apart", "t"]

@@ -125,8 +125,9 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "models/language_model.py": ("models/test_language_model.py",),
     "training/averaging.py": ("training/test_averaging.py",),
     "estimators/paired.py": ("estimators/test_compare.py",),
-    "meta/pes.py": ("meta/test_pes.py",),
-    "meta/unroll.py": ("meta/test_unroll.py", "meta/test_pes.py"),
+    "meta/bptt.py": ("meta/test_trainer.py",),
+    "meta/evolution.py": ("meta/test_evolution.py",),
+    "meta/unroll.py": ("meta/test_unroll.py", "meta/test_evolution.py"),
 }
 """Files under ``src/attractor``, and what under ``tests`` is held to them."""
 
@@ -222,11 +223,11 @@ NAMED: tuple[Named, ...] = (
     ),
     Named(
         "PES forgets earlier moves: truncated evolution strategies",
-        "meta/pes.py",
+        "meta/evolution.py",
         "_Pair.stretch",
-        "self.moved[name] += move",
-        "self.moved[name] = move",
-        ("meta/test_pes.py",),
+        "self.moved[name] + move if by.persistent else move",
+        "move",
+        ("meta/test_evolution.py",),
     ),
     Named(
         "anytime without sigma",

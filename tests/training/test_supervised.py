@@ -15,6 +15,7 @@ from attractor.cells import Recurrent
 from attractor.errors import InputError
 from attractor.experiments.kinds.supervised import Train
 from attractor.models import MLP
+from attractor.optimisers import Anytime
 from attractor.state import cloned, pack, unpack
 from attractor.tasks import ArrayTask, Batch, Data, Sampler, Split, Task
 from attractor.training import Diverged, Plan, Supervised, evaluate
@@ -376,3 +377,26 @@ def test_experiments_train_by_the_same_defaults() -> None:
     plan, settings = Plan(5), Train(steps=5)
     assert settings.plan == plan
     assert settings.model_fields_set == {"steps"}
+
+
+@pytest.mark.parametrize("keep_best", [False, True])
+def test_a_network_is_judged_at_the_average_of_its_optimiser(keep_best: bool) -> None:
+    """As schedule-free ones want it: there for every evaluation and at the end, back between."""
+    torch.manual_seed(0)
+    model = MLP([4, 5, 2])
+    optimiser = Anytime(rate=0.3)(model.parameters())
+    plan = Plan(6, batch_size=5, eval_every=2, keep_best=keep_best)
+    training = Supervised(model, task(), optimiser, plan, generator=seeded())
+    best = math.inf
+    while not training.done:
+        rows = training.advance()
+        for row in (r for r in rows if r["split"] == "valid"):
+            best = min(best, row["loss"])
+            assert optimiser.training is (keep_best or not training.done)
+            last = row["loss"]
+    found = evaluate(model, task(), "valid", 100)["loss"]
+    assert found == pytest.approx(best if keep_best else last, rel=1e-5)
+    assert training.measure("valid")["loss"] == pytest.approx(found)
+    if not keep_best:
+        optimiser.train()
+        assert evaluate(model, task(), "valid", 100)["loss"] != pytest.approx(found, rel=1e-5)

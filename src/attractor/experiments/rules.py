@@ -10,7 +10,7 @@ from typing import Any
 
 from attractor.errors import InputError, RunError, unknown
 from attractor.experiments.kinds.supervised import SupervisedRun, meta_training
-from attractor.meta import MetaTrainer, PESTrainer
+from attractor.meta import MetaTrainer
 from attractor.optimisers import OPTIMISERS, Maker, Rule, load_rule, save_rule, shipped
 from attractor.optimisers.files import about, load_pretrained, shipped_file
 from attractor.runs.checkpoint import candidates
@@ -18,7 +18,6 @@ from attractor.runs.drive import Context, Every, drive
 from attractor.runs.folder import LOG_FILE
 from attractor.training.process import Diverged, Row
 
-Trainer = MetaTrainer | PESTrainer
 SUFFIX = ".safetensors"
 """Of the file of a rule, by which a rule's file is told from its name."""
 POINTS = 40
@@ -49,17 +48,17 @@ def train_rule(
             f"expected the file to write to end in {SUFFIX}, but got {out}. Try {out}{SUFFIX}."
         )
     folder = out.with_name(f"{out.name}.training")
-    made: list[Trainer] = []
+    made: list[MetaTrainer] = []
 
-    def make() -> Trainer:
+    def make() -> MetaTrainer:
         made.append(meta_training(config, Context(data, out.parent, stop)))
         return made[0]
 
-    def write(process: Trainer) -> dict[str, Any]:
+    def write(process: MetaTrainer) -> dict[str, Any]:
         save_rule(process.rule, out, about=card(config, *_history(folder)))
         return {"file": out.name}
 
-    def show(process: Trainer, rows: list[Row]) -> None:
+    def show(process: MetaTrainer, rows: list[Row]) -> None:
         for row in rows:
             on_row(process.step, process.planned, row)
 

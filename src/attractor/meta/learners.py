@@ -1,12 +1,15 @@
 """Many networks of one kind at once: the learners that an optimiser is trained and tested on."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
+from torch.utils._pytree import tree_map
 
 from attractor.cells.base import penalised
 from attractor.errors import InputError
@@ -14,6 +17,11 @@ from attractor.optimisers import Rule, State, View
 from attractor.optimisers.rule import other_size
 from attractor.optimisers.view import tables
 from attractor.tasks import Batch, Task
+
+logger = logging.getLogger(__name__)
+
+UNBATCHED = ("vmap", "atching rule")
+"""What torch says where it cannot run something for many learners at once."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,7 @@ class Learners:
                 )
         stacked, self.buffers = stack_module_state(networks * copies)
         self.problem, self.copies = problem, copies
+        self.one_by_one = False
         self.judged = _Judged(networks[0], problem.task)
         self.names = list(stacked)
         self.view = View.of((value[0] for value in stacked.values()), tables(networks[0]))
@@ -126,10 +135,18 @@ class Learners:
         def loss(weights: dict[str, Tensor], buffers: dict[str, Any], x: Tensor, y: Tensor) -> Any:
             return functional_call(self.judged, (weights, buffers), (x, y))
 
-        result: Tensor = vmap(loss, randomness="different")(
-            _inside(named), _inside(self.buffers), batch.x, batch.y
-        )
-        return result
+        given = (_inside(named), _inside(self.buffers), batch.x, batch.y)
+        if not self.one_by_one:
+            try:
+                result: Tensor = vmap(loss, randomness="different")(*given)
+            except RuntimeError as error:
+                if not any(word in str(error) for word in UNBATCHED):
+                    raise
+                self.one_by_one = True
+                _say_slower(type(self.judged.network).__name__)
+            else:
+                return result
+        return torch.stack([loss(*_of_one(given, k)) for k in range(len(params))])
 
     def gradients(
         self, params: Tensor, batch: Batch, *, create_graph: bool = False
@@ -152,6 +169,17 @@ class _Judged(nn.Module):
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return penalised(self.task.loss(self.network, Batch(x, y)), self.network)
+
+
+@cache
+def _say_slower(network: str) -> None:
+    """Once for each kind of network."""
+    logger.warning("%s cannot be run side by side by torch: its learners take turns", network)
+
+
+def _of_one(given: Any, index: int) -> Any:
+    """The part of one learner in tensors of all."""
+    return tree_map(lambda tensor: tensor[index], given)
 
 
 def _inside(tensors: dict[str, Any]) -> dict[str, Any]:

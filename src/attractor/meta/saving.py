@@ -5,30 +5,50 @@ from typing import Any
 
 import torch
 from torch import Generator, Tensor
-from torch.optim import Adam
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from attractor.meta.learners import Learners
 from attractor.meta.unroll import Position
 from attractor.optimisers import Rule
 from attractor.tasks import Batch
+from attractor.training.schedules import plain
 
 
-def trained(rule: Rule, adam: Adam, generator: Generator) -> dict[str, Any]:
-    """A rule's weights, what Adam remembers of them, and what all that is random comes from."""
-    remembered = adam.state_dict()["state"]
+def trained(
+    rule: Rule, optimiser: Optimizer, scheduler: LRScheduler | None, generator: Generator
+) -> dict[str, Any]:
+    """A rule's weights, what its optimiser remembers, and what all that is random comes from."""
+    remembered = optimiser.state_dict()["state"]
     return {
         "rule": copied(rule.state_dict()),
-        "adam": {str(index): copied(entries) for index, entries in remembered.items()},
+        "optimiser": {str(index): _apart(entries) for index, entries in remembered.items()},
+        "rates": [float(group["lr"]) for group in optimiser.param_groups],
+        "scheduler": None if scheduler is None else plain(scheduler),
         "generator": generator.get_state(),
         "random": torch.get_rng_state(),  # from which dropout and some cells draw
     }
 
 
-def load_trained(rule: Rule, adam: Adam, saved: Mapping[str, Any]) -> None:
-    """Give both back what `trained` took."""
+def load_trained(
+    rule: Rule,
+    optimiser: Optimizer,
+    scheduler: LRScheduler | None,
+    saved: Mapping[str, Any],
+) -> None:
+    """Give them back what `trained` took."""
     rule.load_state_dict(saved["rule"])
-    state = {int(index): copied(entries) for index, entries in saved["adam"].items()}
-    adam.load_state_dict({**adam.state_dict(), "state": state})
+    state = {int(index): _apart(entries) for index, entries in saved["optimiser"].items()}
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})
+    for group, rate in zip(optimiser.param_groups, saved["rates"], strict=True):
+        group["lr"] = rate
+    if scheduler is not None:
+        scheduler.load_state_dict(saved["scheduler"])
+
+
+def _apart(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """What is remembered of a weight, tensors in memory of their own."""
+    return {n: v.clone() if isinstance(v, Tensor) else v for n, v in entries.items()}
 
 
 def load_random(generator: Generator, saved: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What the settings of both trainers have in common: their checks, and what is drawn."""
+"""What the settings of all estimators have in common: their checks, and what is drawn."""
 
 import math
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """How a learning rate falls to zero by the last update."""
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler
@@ -47,3 +47,8 @@ def scheduled(name: Schedule | None, optimiser: Optimizer, steps: int) -> LRSche
         case "linear":
             return LambdaLR(optimiser, lambda step: 1 - step / steps)
     return None
+
+
+def plain(scheduler: LRScheduler) -> dict[str, Any]:
+    """The state of a scheduler without its functions, which are made anew."""
+    return {name: value for name, value in scheduler.state_dict().items() if not callable(value)}

@@ -1,8 +1,8 @@
 """The one loop of supervised training: batch after batch, measured now and then."""
 
 import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -21,7 +21,7 @@ from attractor.training.averaging import Average
 from attractor.training.carried import Carried, begin, seen_by
 from attractor.training.evaluate import averaged, evaluate
 from attractor.training.process import Diverged, Row
-from attractor.training.schedules import Schedule, scheduled
+from attractor.training.schedules import Schedule, plain, scheduled
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,7 @@ class Supervised:
         if plan.judge not in task.measures:
             raise unknown("measure to judge by", plan.judge, task.measures)
         self._best_weights: dict[str, Tensor] | None = None
+        self._placed = False
         self._reader = seen_by(model.train())
 
     @property
@@ -189,12 +190,15 @@ class Supervised:
             self.average.settle()
             if self._best_weights is not None:
                 self.model.load_state_dict(self._best_weights)
+            elif averages(self.optimiser):
+                self.optimiser.eval()  # type: ignore[attr-defined]
+            self._placed = True
         return rows
 
     def measure(self, split: Split) -> dict[str, float]:
         """The task's measures on a split; those of an objective, which has no data, on itself."""
         model, task, plan = self.model, self.task, self.plan
-        with self._casting(), self.average.used():
+        with self._casting(), self._judged():
             if isinstance(task, Objective):
                 found = averaged(model, task, [self.sampler.draw()])
             else:
@@ -231,6 +235,21 @@ class Supervised:
     def _casting(self) -> AbstractContextManager[Any]:
         return casting(self.plan.autocast, self.device.type)
 
+    @contextmanager
+    def _judged(self) -> Iterator[None]:
+        """The model where it is to be judged; at the end it is there already."""
+        if self._placed or not averages(self.optimiser):
+            with self.average.used():
+                yield
+            return
+        optimiser: Any = self.optimiser
+        optimiser.eval()
+        try:
+            with self.average.used():
+                yield
+        finally:
+            optimiser.train()
+
     def _judge(self, value: float) -> None:
         """Note the best on validation data so far, whether to end, and whether to average."""
         measure: Measure = self.task.measures[self.plan.judge]
@@ -238,7 +257,7 @@ class Supervised:
         if value < self.best:
             self.best, self.since_best = value, 0
             if self.plan.keep_best:
-                with self.average.used():
+                with self._judged():
                     self._best_weights = cloned(dict(self.model.state_dict()))
         else:
             self.since_best += 1
@@ -263,7 +282,7 @@ class Supervised:
             "average": self.average.state_dict(),
             "model": dict(self.model.state_dict()),
             "optimiser": self.optimiser.state_dict(),
-            "scheduler": None if self.scheduler is None else _plain(self.scheduler),
+            "scheduler": None if self.scheduler is None else plain(self.scheduler),
             "sampler": self.sampler.state_dict(),
             "carried": self._reader.leaves() if isinstance(self._reader, Carried) else None,
             "random": torch.get_rng_state(),
@@ -281,6 +300,7 @@ class Supervised:
         self.step, self.ended = state["step"], state["ended"]
         self.best, self.since_best = state["best"], state["since_best"]
         self._best_weights = state["best_weights"]
+        self._placed = self.done
         # checkpoints of 0.1 have neither
         self.judged = [*state.get("judged", [])]
         self.average.load_state_dict(state.get("average", {"mean": None, "count": 0}))
@@ -299,13 +319,20 @@ class Supervised:
         )
 
 
+def averages(optimiser: Optimizer) -> bool:
+    """Whether an optimiser has an average of its own to judge a network at, as schedule-free ones.
+
+    Example:
+        >>> from attractor.optimisers import Anytime
+        >>> weights = [nn.Parameter(torch.zeros(2))]
+        >>> averages(Anytime()(weights)), averages(torch.optim.SGD(weights))
+        (True, False)
+    """
+    return all(callable(getattr(optimiser, name, None)) for name in ("eval", "train"))
+
+
 def casting(autocast: str | None, device: str) -> AbstractContextManager[Any]:
     """Where losses are computed in another type, if one is asked for."""
     if autocast is None:
         return nullcontext()
     return torch.autocast(device, dtype=getattr(torch, autocast))
-
-
-def _plain(scheduler: LRScheduler) -> dict[str, Any]:
-    """The state of a scheduler without its functions, which are made anew."""
-    return {name: value for name, value in scheduler.state_dict().items() if not callable(value)}

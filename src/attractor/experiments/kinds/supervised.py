@@ -25,7 +25,7 @@ from attractor.experiments.kinds.parts import (
 )
 from attractor.experiments.work import Work
 from attractor.measures import Measure
-from attractor.meta import MetaTrainer, PESTrainer, Problem
+from attractor.meta import MetaTrainer, Problem
 from attractor.meta.settings import bounds
 from attractor.models.table import model_name
 from attractor.optimisers import Learned, Maker, Rule, attach, choose, sparsity
@@ -71,9 +71,9 @@ class Train(Updates):
 
 
 class Meta(Frozen):
-    """How an optimiser is meta-trained; see `MetaTrainer` and `PESTrainer`."""
+    """How an optimiser is meta-trained; see `MetaTrainer`."""
 
-    method: Literal["bptt", "pes"] = "bptt"
+    method: Literal["bptt", "pes", "es"] = "bptt"
     tasks: list[Spec] = Field(default_factory=list)
     """What its learners learn, taking turns; by default the task of the run."""
     model: Spec | None = None
@@ -127,7 +127,7 @@ def build(config: SupervisedRun, context: Context) -> Work:
     return made.work(None, lambda: made.training(spec))
 
 
-def meta_training(config: SupervisedRun, context: Context) -> MetaTrainer | PESTrainer:
+def meta_training(config: SupervisedRun, context: Context) -> MetaTrainer:
     """The meta-training of a run alone, without what follows."""
     torch.set_num_threads(config.train.threads)
     if config.meta is None or not _untrained(config.optimiser):
@@ -175,7 +175,7 @@ class _Made:
         shown = self.task.batches(1, generator=self.seeded("shown")).draw().x
         return choose(spec, model, shown, generator=self.seeded("rule"))
 
-    def trainer(self, spec: Spec, meta: Meta) -> MetaTrainer | PESTrainer:
+    def trainer(self, spec: Spec, meta: Meta) -> MetaTrainer:
         """What meta-trains a rule; batch norm of its learners keeps no statistics."""
         config = self.config
         spec = {"pretrained": False, **spec}
@@ -239,28 +239,29 @@ def outcome(training: Supervised) -> dict[str, Any]:
 
 def trainer_of(
     rule: Rule, problems: Sequence[Problem], meta: Meta, generator: Generator
-) -> MetaTrainer | PESTrainer:
+) -> MetaTrainer:
     """The meta-training of a configuration."""
     steps = meta.steps if isinstance(meta.steps, int) else bounds(meta.steps)
-    shared: dict[str, Any] = {
-        "unroll": meta.unroll,
-        "lr": meta.lr,
-        "steps": steps,
-        "objective": meta.objective,
-        "generator": generator,
-    }
-    if meta.method == "pes":
-        return PESTrainer(
-            rule, problems, updates=meta.updates, pairs=meta.together, sigma=meta.sigma, **shared
-        )
+    own: dict[str, Any] = (
+        {
+            "learners": meta.learners,
+            "together": meta.together,
+            "order": meta.order,
+            "perturb": meta.perturb,
+        }
+        if meta.method == "bptt"
+        else {"updates": meta.updates, "pairs": meta.together, "sigma": meta.sigma}
+    )
     return MetaTrainer(
         rule,
         problems,
-        learners=meta.learners,
-        together=meta.together,
-        order=meta.order,
-        perturb=meta.perturb,
-        **shared,
+        estimator=meta.method,
+        unroll=meta.unroll,
+        lr=meta.lr,
+        steps=steps,
+        objective=meta.objective,
+        generator=generator,
+        **own,
     )
 
 

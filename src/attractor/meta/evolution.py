@@ -1,4 +1,6 @@
-"""Persistent evolution strategies: meta-gradients without a graph, for horizons of any length."""
+"""Evolution strategies, persistent or not: meta-gradients without a graph, for any horizon."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -8,36 +10,25 @@ from torch import Generator, Tensor, nn
 from torch.func import functional_call, vmap
 
 from attractor.errors import InputError
-from attractor.meta.divergence import Patience
+from attractor.meta.estimate import Stretch
 from attractor.meta.learners import Learners, Problem
-from attractor.meta.saving import (
-    copied,
-    learning,
-    load_learning,
-    load_random,
-    load_trained,
-    trained,
-)
+from attractor.meta.saving import copied, learning, load_learning
 from attractor.meta.settings import (
     bounds,
     check_choices,
     check_counts,
-    check_generator,
     check_numbers,
-    check_trainable,
     draw_horizon,
-    measured,
     normal,
 )
 from attractor.meta.unroll import Objective, Position, follow
 from attractor.optimisers import Rule, State, View
 from attractor.optimisers.rule import Update
 from attractor.optimisers.state import map_tensors
-from attractor.training.process import Row
 
 
-class PESTrainer:
-    r"""Trains a rule by persistent evolution strategies.
+class Evolution:
+    r"""Estimates the meta-gradient by moving the rule's weights at random.
 
     .. math::
         \hat g = \frac{1}{2 \sigma^2 P} \sum_{i=1}^P \xi_i
@@ -49,20 +40,21 @@ class PESTrainer:
     so the estimate is not biased by cutting a long training into short pieces, as truncated
     backpropagation is. Only the forward pass is needed, so memory does not grow with the stretch.
 
+    If it is not persistent, :math:`\xi_i = \epsilon_i`: plain evolution strategies, whose estimate
+    is that of one stretch, biased unless a stretch is all of a learner's life.
+
     Args:
-        rule: what is trained, in place.
+        rule: what is trained.
         problems: what its learners are; each pair keeps to one at a time, taking turns.
+        persistent: whether moves add up over a learner's life.
         updates: of the rule, in all.
         pairs: P.
         steps: updates of each learner before a fresh one takes its place; a pair draws a number
             between the two for each learner, evenly on a logarithmic scale.
         unroll: updates of the learners between two of the rule.
         sigma: :math:`\sigma`.
-        lr: of Adam, which updates the rule.
         clip: bound of a loss, so that one learner that diverges does not decide. If no loss of
-            any learner is below it, all are given up and the rule stays as it is; after five such
-            updates in a row, or the last two, or all there are, a `Diverged` says so and the
-            rule has the weights again with which learners last fared well.
+            any learner is below it, all are given up and the rule stays as it is.
         objective: an update is judged on the ``"next"`` batch, or on the ``"same"``.
         generator: draws everything that is random.
 
@@ -71,13 +63,11 @@ class PESTrainer:
         >>> from attractor.optimisers import DMSGD
         >>> from attractor.tasks import Digits
         >>> problem = Problem(lambda g: MLP([64, 4, 10], generator=g), Digits(order="flat"), 8)
-        >>> trainer = PESTrainer(
-        ...     DMSGD(hidden_size=4), [problem], updates=2, pairs=2, steps=10, unroll=5,
-        ...     generator=torch.Generator().manual_seed(0),
-        ... )
-        >>> [row] = trainer.advance()
-        >>> trainer.step, sorted(row)
-        (1, ['last', 'loss', 'split'])
+        >>> rule = DMSGD(hidden_size=4)
+        >>> found = Evolution(rule, [problem], pairs=2, steps=10, unroll=5,
+        ...                   generator=torch.Generator()).stretch()
+        >>> found.lost is None, rule.static.grad.shape
+        (True, torch.Size([1]))
 
     Departs from the paper: all pairs start at the beginning of a learner and at different
     horizons if `steps` is a pair, not at random points of it.
@@ -87,44 +77,41 @@ class PESTrainer:
         persistent evolution strategies, arXiv:2112.13835.
     """
 
+    what = "updates"
+    advice = "Try a smaller lr, a smaller sigma, or a larger clip."
+    clamp: float | None = None
+    norm: float | None = 1.0
+
     def __init__(
         self,
         rule: Rule,
         problems: Sequence[Problem],
         *,
+        persistent: bool = True,
         updates: int = 100,
         pairs: int = 4,
         steps: int | tuple[int, int] = 100,
         unroll: int = 20,
         sigma: float = 0.01,
-        lr: float = 1e-3,
         clip: float = 10.0,
         objective: Objective = "next",
         generator: Generator,
     ) -> None:
         check_counts(
-            updates=(updates, None),
-            pairs=(pairs, None),
-            unroll=(unroll, min(bounds(steps))),
-            problems=(len(problems), None),
+            updates=(updates, None), pairs=(pairs, None), unroll=(unroll, min(bounds(steps)))
         )
-        check_numbers(lr=lr, sigma=sigma, clip=clip)
+        check_numbers(sigma=sigma, clip=clip)
         if min(sigma, clip) <= 0:
             raise InputError(
                 f"expected sigma and clip to be above 0, but got {sigma} and {clip}. Leave them "
                 "out for the defaults."
             )
         check_choices(objective=(objective, get_args(Objective)))
-        check_generator(generator)
-        check_trainable(rule)
-        self.rule, self.problems = rule, list(problems)
-        self.updates, self.steps, self.unroll = updates, steps, unroll
+        self.rule, self.problems, self.persistent = rule, list(problems), persistent
+        self.planned = self.rounds = updates
+        self.steps, self.unroll = steps, unroll
         self.sigma, self.clip, self.objective = sigma, clip, objective
         self.generator = generator
-        self.adam = torch.optim.Adam(rule.parameters(), lr=lr)
-        self.patience = Patience(
-            rule, updates, "updates", "Try a smaller lr, a smaller sigma, or a larger clip."
-        )
         self.step = 0
         self.started = 0
         self.pairs = [self._fresh() for _ in range(pairs)]
@@ -132,15 +119,10 @@ class PESTrainer:
     @property
     def done(self) -> bool:
         """Whether all updates are done."""
-        return self.step >= self.updates
+        return self.step >= self.planned
 
-    @property
-    def planned(self) -> int:
-        """Updates of the rule in all."""
-        return self.updates
-
-    def advance(self) -> list[Row]:
-        """One stretch of every pair, and one update of the rule; their mean loss."""
+    def stretch(self) -> Stretch:
+        """One stretch of every pair."""
         weights = trainable(self.rule)
         estimate = {name: torch.zeros_like(value) for name, value in weights.items()}
         losses, alive = [], False
@@ -156,48 +138,39 @@ class PESTrainer:
                 self.pairs[index] = self._fresh()
         self.step += 1
         if alive:
-            self.patience.well()
             for name, value in weights.items():
                 value.grad = estimate[name] / len(self.pairs)
-            nn.utils.clip_grad_norm_(self.rule.parameters(), 1.0)
-            self.adam.step()
         else:
-            self.patience.lost(f"at update {self.step}", last=self.done)
             self.pairs = [self._fresh() for _ in self.pairs]
-        return measured(
+        return Stretch(
             torch.stack([one.mean() for one in losses]).mean().item(),
             torch.stack([one[-1] for one in losses]).mean().item(),
+            lost=None if alive else f"at update {self.step}",
+            well=alive,
+            moves=alive,
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """All that decides what comes: tensors and plain values, in dictionaries and lists."""
-        return {
-            **trained(self.rule, self.adam, self.generator),
-            "step": self.step,
-            "started": self.started,
-            "patience": self.patience.state_dict(),
-            "pairs": [pair.state_dict() for pair in self.pairs],
-        }
+        """All that decides what comes, but for the rule and the generator."""
+        pairs = [pair.state_dict() for pair in self.pairs]
+        return {"step": self.step, "started": self.started, "pairs": pairs}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
-        load_trained(self.rule, self.adam, state)
-        self.patience.load_state_dict(state["patience"])
         self.pairs = []
         for saved in state["pairs"]:
             pair = self._pair(saved["problem"], saved["horizon"])
             pair.load_state_dict(saved)
             self.pairs.append(pair)
         self.step, self.started = state["step"], state["started"]
-        load_random(self.generator, state)
 
-    def _fresh(self) -> "_Pair":
+    def _fresh(self) -> _Pair:
         horizon = draw_horizon(self.steps, self.generator)
         problem = self.started % len(self.problems)
         self.started += 1
         return self._pair(problem, horizon)
 
-    def _pair(self, problem: int, horizon: int) -> "_Pair":
+    def _pair(self, problem: int, horizon: int) -> _Pair:
         return _Pair(self.rule, self.problems, problem, horizon, self.generator)
 
 
@@ -221,29 +194,29 @@ class _Pair:
         self.moved = {name: torch.zeros_like(p) for name, p in trainable(rule).items()}
 
     @torch.no_grad()
-    def stretch(self, trainer: PESTrainer) -> tuple[Tensor, Tensor]:
+    def stretch(self, by: Evolution) -> tuple[Tensor, Tensor]:
         """Run both for some updates, as far as their horizon; the bounded losses of each."""
-        rule, clip = self.rule, trainer.clip
+        rule, clip = self.rule, by.clip
         moves = {
-            name: trainer.sigma * normal(p.shape, like=p, generator=trainer.generator)
+            name: by.sigma * normal(p.shape, like=p, generator=by.generator)
             for name, p in trainable(rule).items()
         }
         both = {
             f"rule.{name}": torch.stack([p + moves[name], p - moves[name]])
             for name, p in trainable(rule).items()
         }
-        count = min(trainer.unroll, self.horizon - self.updates)
+        count = min(by.unroll, self.horizon - self.updates)
         self.position, passed = follow(
             rule,
             self.learners,
             self.position,
             _Opposed(rule, both),
             self.position.params.new_zeros(count, 1, 1),
-            objective=trainer.objective,
+            objective=by.objective,
         )
         self.updates += count
         for name, move in moves.items():
-            self.moved[name] += move
+            self.moved[name] = self.moved[name] + move if by.persistent else move
         losses = torch.stack([one.losses for one in passed], dim=1)
         above, below = torch.nan_to_num(losses, nan=clip, posinf=clip).clamp(max=clip)
         return above, below

@@ -8,18 +8,18 @@ import pytest
 import torch
 
 from attractor.errors import InputError
-from attractor.meta import PESTrainer, Problem
+from attractor.meta import MetaTrainer, Problem
 from attractor.models import Point
 from attractor.optimisers import DMSGD, MTL2L, LSTMOptimiser, MetaSGD
 from attractor.tasks import Batch, Quadratic
 from attractor.training import Diverged
-from meta.test_trainer import DIGITS, frozen, generator, problem, weights
+from meta.test_trainer import DIGITS, frozen, generator, pes, problem, weights
 
 
 @pytest.mark.parametrize("stop", range(1, 6))
 def test_a_stopped_evolution_ends_with_the_same_weights(stop: int) -> None:
-    def trainer(seed: int) -> PESTrainer:
-        return PESTrainer(
+    def trainer(seed: int) -> MetaTrainer:
+        return pes(
             MTL2L(context_size=64, hidden_size=4, generator=generator(seed)),
             [problem(), problem(5)],
             updates=6,
@@ -43,7 +43,7 @@ def test_a_stopped_evolution_ends_with_the_same_weights(stop: int) -> None:
 def test_evolution_that_wrecks_the_rule_is_noticed_and_undone() -> None:
     rule = MetaSGD(size=64 * 4 + 4 + 50, rate=1e-3)
     before = weights(rule)
-    trainer = PESTrainer(
+    trainer = pes(
         rule, [problem()], updates=9, pairs=2, steps=6, unroll=3, lr=1e6, generator=generator()
     )
     for _ in range(5):
@@ -56,7 +56,7 @@ def test_evolution_that_wrecks_the_rule_is_noticed_and_undone() -> None:
 
 def test_one_pair_that_diverges_does_not_stop_evolution() -> None:
     wild = Problem(lambda g: Point(310, generator=g), Quadratic(310), 1)
-    trainer = PESTrainer(
+    trainer = pes(
         MetaSGD(size=310, rate=0.01),
         [wild, problem()],
         updates=8,
@@ -72,9 +72,7 @@ def test_one_pair_that_diverges_does_not_stop_evolution() -> None:
 @pytest.mark.parametrize("cell", ["tardis", "ntm"])
 def test_evolution_trains_a_rule_that_draws_random_numbers(cell: str) -> None:
     rule = LSTMOptimiser(cell=cell, hidden_size=3, generator=generator())
-    trainer = PESTrainer(
-        rule, [problem(2)], updates=2, pairs=1, steps=4, unroll=2, generator=generator()
-    )
+    trainer = pes(rule, [problem(2)], updates=2, pairs=1, steps=4, unroll=2, generator=generator())
     before = weights(rule)
     while not trainer.done:
         trainer.advance()
@@ -84,13 +82,13 @@ def test_evolution_trains_a_rule_that_draws_random_numbers(cell: str) -> None:
 def test_bad_settings_of_evolution_are_refused() -> None:
     for options in ({"sigma": 0.0}, {"clip": -1.0}, {"sigma": float("nan")}):
         with pytest.raises(InputError, match="sigma|clip"):
-            PESTrainer(DMSGD(), [problem()], generator=generator(), **options)  # type: ignore[arg-type]
+            pes(DMSGD(), [problem()], generator=generator(), **options)  # type: ignore[arg-type]
 
 
 def test_evolution_finds_the_direction_of_the_true_gradient() -> None:
     """Over a whole training, the mean estimate points where the loss falls: rates go up."""
     rule = MetaSGD(size=64 * 4 + 4 + 50, rate=0.001)
-    trainer = PESTrainer(
+    trainer = pes(
         rule,
         [problem()],
         updates=30,
@@ -108,7 +106,7 @@ def test_evolution_finds_the_direction_of_the_true_gradient() -> None:
 
 def test_evolution_trains_a_recurrent_rule() -> None:
     rule = DMSGD(hidden_size=4, generator=generator())
-    trainer = PESTrainer(
+    trainer = pes(
         rule,
         [problem(), problem(6)],
         updates=3,
@@ -139,13 +137,13 @@ def test_the_estimate_is_that_of_the_paper() -> None:
     sigma, unroll, horizon = 0.05, 2, 5
     bowl = Problem(lambda g: Point(2, std=0.4, dtype=torch.float64, generator=g), Bowl(), 1)
     rule = MetaSGD(size=2, rate=0.3).double()
-    trainer = PESTrainer(
+    trainer = pes(
         rule, [bowl], updates=9, pairs=2, steps=horizon, unroll=unroll, sigma=sigma, lr=0.0,
         generator=generator(),
     )  # fmt: skip
     lives: dict[int, list[Any]] = {}
     for _ in range(4):
-        pairs = list(trainer.pairs)
+        pairs = list(trainer.estimator.pairs)
         before = [pair.moved["rates"].clone() for pair in pairs]
         [row] = trainer.advance()
         expected, losses = np.zeros(2), []
@@ -175,11 +173,11 @@ def test_the_estimate_is_that_of_the_paper() -> None:
 
 @pytest.mark.parametrize("objective", ["next", "same"])
 def test_an_update_is_judged_on_the_batch_that_was_said(objective: Any) -> None:
-    trainer = PESTrainer(
+    trainer = pes(
         DMSGD(hidden_size=2), [problem()], pairs=1, steps=4, unroll=1, objective=objective,
         generator=generator(),
     )  # fmt: skip
-    (pair,) = trainer.pairs
+    (pair,) = trainer.estimator.pairs
     first = pair.position.batch
     [row] = trainer.advance()
     on = {"same": first, "next": pair.position.batch}
@@ -189,7 +187,7 @@ def test_an_update_is_judged_on_the_batch_that_was_said(objective: Any) -> None:
     }
     assert row["loss"] == pytest.approx(found[objective], abs=1e-7)
     assert found["same"] != pytest.approx(found["next"], abs=1e-3)
-    assert PESTrainer(DMSGD(), [problem()], generator=generator()).objective == "next"
+    assert pes(DMSGD(), [problem()], generator=generator()).estimator.objective == "next"
 
 
 def test_frozen_parameters_of_learners_are_left_alone() -> None:
@@ -197,11 +195,11 @@ def test_frozen_parameters_of_learners_are_left_alone() -> None:
     rule = LSTMOptimiser(hidden_size=3, generator=generator())
     for parameter in rule.parameters():
         parameter.data.add_(0.1)
-    trainer = PESTrainer(
+    trainer = pes(
         rule, [Problem(frozen, DIGITS, 8)], pairs=1, steps=9, unroll=2, generator=generator()
     )
     trainer.advance()
-    (pair,) = trainer.pairs
+    (pair,) = trainer.estimator.pairs
     start, now = pair.learners.start, pair.position.params
     assert torch.equal(now[:, :260], start[:, :260])
     assert (now[:, 260:] != start[:, 260:]).all()
@@ -211,11 +209,27 @@ def test_frozen_weights_of_the_rule_are_left_alone() -> None:
     rule = DMSGD(hidden_size=3, generator=generator())
     rule.static.requires_grad_(False)
     before = copy.deepcopy(rule.state_dict())
-    trainer = PESTrainer(
-        rule, [problem(2)], updates=2, pairs=1, steps=4, unroll=2, generator=generator()
-    )
+    trainer = pes(rule, [problem(2)], updates=2, pairs=1, steps=4, unroll=2, generator=generator())
     while not trainer.done:
         trainer.advance()
     assert torch.equal(rule.static, before["static"])
     assert not torch.equal(rule.head.weight, before["head.weight"])
-    assert {*trainer.pairs[0].moved} == {*before} - {"static"}
+    assert {*trainer.estimator.pairs[0].moved} == {*before} - {"static"}
+
+
+def test_plain_evolution_forgets_earlier_moves_and_persistent_does_not() -> None:
+    """Of the same draws: the second stretch is weighed by its own move, or by all so far."""
+    found = {}
+    for estimator in ("es", "pes"):
+        trainer = MetaTrainer(
+            MetaSGD(size=310, rate=0.02), [problem()], estimator=estimator, pairs=1, steps=20,
+            unroll=2, sigma=0.3, lr=0.0, norm=1e9, generator=generator(),
+        )  # fmt: skip
+        (pair,) = trainer.estimator.pairs
+        moves = []
+        for _ in range(3):
+            trainer.advance()
+            moves.append(pair.moved["rates"].clone())
+        found[estimator] = moves
+    torch.testing.assert_close(torch.stack(found["es"]).cumsum(0), torch.stack(found["pes"]))
+    assert not torch.allclose(found["es"][1], found["pes"][1])

@@ -1,0 +1,68 @@
+"""Problems from what users have: a function that makes a network, and tensors."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from attractor.errors import InputError
+from attractor.meta.learners import Problem
+from attractor.training.data import as_task
+
+TensorTask = tuple[Callable[..., nn.Module], Any, Any, Callable[[Tensor, Tensor], Tensor]]
+"""What makes a network, inputs, answers, and a loss of the network's answers and the right ones."""
+
+
+def problem_of(
+    make: Callable[..., nn.Module],
+    x: Any,
+    y: Any,
+    loss: Callable[[Tensor, Tensor], Tensor] | None = None,
+    *,
+    batch_size: int | None = None,
+) -> Problem:
+    """A problem over tensors.
+
+    Args:
+        make: makes a network, from a generator if it takes one. One that takes none draws from
+            torch's default generator, which is seeded for it and then put back as it was.
+        x: inputs, samples first.
+        y: answers.
+        loss: as in `fit`: cross entropy for classes, else the mean squared error.
+        batch_size: 128, or all samples if they are fewer.
+
+    Example:
+        >>> problem = problem_of(lambda: nn.Linear(4, 2), torch.randn(9, 4), torch.zeros(9, 2))
+        >>> problem.model(torch.Generator()), problem.batch_size
+        (Linear(in_features=4, out_features=2, bias=True), 9)
+    """
+    if not callable(make) or isinstance(make, nn.Module):
+        raise InputError(
+            f"expected what makes a network, but got {type(make).__name__} itself. Try "
+            "lambda: nn.Linear(4, 2), so that every learner has weights of its own."
+        )
+    task = as_task((x, y), None, loss)
+    size = min(128, len(x)) if batch_size is None else batch_size
+    return Problem(make if _takes_generator(make) else seeded(make), task, size)
+
+
+def seeded(make: Callable[[], nn.Module]) -> Callable[[Generator], nn.Module]:
+    """What makes a network from a generator, of what draws from torch's default one."""
+
+    def made(generator: Generator) -> nn.Module:
+        seed = torch.randint(2**62, (), generator=generator, device=generator.device).item()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(seed))
+            return make()
+
+    return made
+
+
+def _takes_generator(make: Callable[..., nn.Module]) -> bool:
+    try:
+        parameters = inspect.signature(make).parameters.values()
+    except (TypeError, ValueError):  # of C, say
+        return False
+    return any(p.default is p.empty and p.kind in (0, 1) for p in parameters)
