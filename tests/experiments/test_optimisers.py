@@ -136,7 +136,7 @@ def test_bounds_of_initial_weights() -> None:
         ("LSTM", "optimiser.threshhold=1", "options that the optimiser lstm takes"),
         ("MetaSGD", "optimiser.ratee=1", "option of MetaSGD .*'rate'"),
         ("SGD", "optimiser.hidden_size=1", "option of SGD .* got 'hidden_size'"),
-        ("LSTM", "meta.method=es", "valid 'meta.method'"),
+        ("LSTM", "meta.method=ga", "valid 'meta.method'"),
         ("LSTM", "model.name=mpl", "known model.*'mlp'"),
         ("LSTM", "meta.unroll=9", "unroll to be at least 1 and at most 6, but got 9"),
         ("LSTM", "optimiser.pretrained=none", "no options beside the weights 'none' of lstm"),
