@@ -276,3 +276,11 @@ def test_lists_of_equal_series_are_an_array() -> None:
     found = sequences([[1, 2, 3], [4, 5, 6]])
     assert found.lengths is None
     assert found.x[..., 0].tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_arrays_that_may_only_be_read_are_only_read() -> None:
+    x, y = ragged()
+    wanted = 3.0 * y
+    for one in (*x, wanted):
+        one.flags.writeable = False
+    assert quick(RecurrentRegressor, epochs=1).fit(x, wanted).predict(x).shape == (30,)

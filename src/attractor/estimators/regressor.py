@@ -59,7 +59,7 @@ class RecurrentRegressor(RegressorMixin, RecurrentEstimator):
             raise InputError(
                 f"expected a number for each series, but: {' '.join(str(error).split())}"
             ) from error
-        answers = torch.from_numpy(array)
+        answers = torch.tensor(array)
         data = self._data(X, answers if answers.ndim == 2 else answers[:, None])
         std = data.y.std(0, correction=0)
         self.single_ = answers.ndim == 1

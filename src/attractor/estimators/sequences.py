@@ -76,7 +76,7 @@ def _padded(rows: Sequence[NDArray[np.float64]]) -> Sequences:
         )
     x = torch.zeros(len(rows), int(lengths.max()), *rows[0].shape[1:], dtype=torch.float64)
     for place, one in enumerate(rows):
-        x[place, : len(one)] = torch.from_numpy(one)
+        x[place, : len(one)] = torch.tensor(one)
     return Sequences(x if x.ndim == 3 else x[..., None], _told(lengths))
 
 
