@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import tomli_w
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -34,6 +34,10 @@ class Frozen(BaseModel):
 
 class Settings(Frozen):
     """How long a run is, and where it runs."""
+
+    newer: ClassVar[tuple[str, ...]] = ()
+    """Settings that came later, and have no part in a run's name while they are as by default: so
+    runs from before go on."""
 
     steps: int = Field(ge=1)
     checkpoint_every: int | None = Field(default=None, ge=1)
@@ -84,7 +88,9 @@ class RunConfig(Frozen):
     def id(self) -> str:
         """Label and seed for people, then a hash of all that decides the numbers."""
         names = dict.fromkeys(("kind", "title", "description", "budget"), True)
-        content = self.model_dump(exclude={**names, "train": {"checkpoint_every"}})
+        defaults = {name: field.default for name, field in type(self.train).model_fields.items()}
+        usual = {name for name in self.train.newer if getattr(self.train, name) == defaults[name]}
+        content = self.model_dump(exclude={**names, "train": {"checkpoint_every", *usual}})
         text = json.dumps(content, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()
         return f"{slug(self.label)}-{self.seed}-{digest[:10]}"

@@ -48,8 +48,8 @@ class Number(NamedTuple):
             >>> of_target("000/table-6.1")[2].value, of_target("000/table-6.1")[2].rounding
             (80.6, 0.005)
         """
-        column = [one for one in of_target(self.target) if one.column == self.column]
-        return 0.5 * 10.0 ** -max(_digits(one.value) for one in column)
+        column = [one.value for one in of_target(self.target) if one.column == self.column]
+        return 0.5 * 10.0 ** -max(_digits(value) for value in column or [self.value])
 
 
 def _digits(value: float) -> int:

@@ -24,6 +24,7 @@ from attractor.tasks.streams import STREAMS, Stream, inject_noise
 class Train(Updates):
     """How a learner is trained; ``steps`` are the updates of each task, and a schedule is too."""
 
+    newer = tuple(Updates.__annotations__)
     batch_size: int = Field(default=10, ge=1)
     log_every: int = Field(default=10, ge=1)
 
