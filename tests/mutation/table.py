@@ -247,8 +247,8 @@ NAMED: tuple[Named, ...] = (
     ),
     Named(
         "the perturbation of learners falls as one over the root of t",
-        "meta/trainer.py",
-        "MetaTrainer._noise",
+        "meta/bptt.py",
+        "BPTT._noise",
         "self.perturb / times",
         "self.perturb / times.sqrt()",
         ("meta/test_trainer.py",),
