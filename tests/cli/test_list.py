@@ -32,17 +32,21 @@ def test_experiments_are_listed_without_torch() -> None:
     assert "heavy: []" in done.stdout
 
 
+def _seconds(*arguments: str) -> float:
+    """Of the processor, in a process of its own."""
+    before = os.times()
+    command = [sys.executable, "-m", "attractor.cli", *arguments]
+    subprocess.run(command, capture_output=True, check=True)
+    after = os.times()
+    user = after.children_user - before.children_user
+    return user + after.children_system - before.children_system
+
+
 def test_experiments_are_listed_at_once() -> None:
-    """In seconds of the processor, best of several: other work on the machine does not count."""
-    times = []
-    for _ in range(5):
-        before = os.times()
-        command = [sys.executable, "-m", "attractor.cli", "list", "experiments"]
-        subprocess.run(command, capture_output=True, check=True)
-        after = os.times()
-        user = after.children_user - before.children_user
-        times.append(user + after.children_system - before.children_system)
-    assert min(times) < 0.6
+    """In 0.6 s where the help takes 0.17, side by side: a busy machine slows both down."""
+    pairs = [(_seconds("list", "experiments"), _seconds("--help")) for _ in range(5)]
+    listed, helped = (min(times) for times in zip(*pairs, strict=True))
+    assert listed < 3.5 * helped
 
 
 @pytest.mark.parametrize("kind", TOLD)
