@@ -20,6 +20,7 @@ from attractor.errors import InputError
 from attractor.estimators import DO_NOT_APPLY, RecurrentClassifier, RecurrentRegressor
 from attractor.estimators.base import RecurrentEstimator
 from attractor.estimators.sequences import sequences
+from attractor.training import Fitted
 
 RNG = np.random.default_rng(0)
 
@@ -130,6 +131,25 @@ def test_training_that_comes_to_nothing_begins_anew_with_a_smaller_rate(
     assert model.valid_["loss"] < 2 * np.log(2) or model.learning_rate_ == 0.02
     losses = [row["loss"] for row in model.history_ if row["split"] == "valid"]
     assert len(losses) <= 8  # of the last attempt alone
+
+
+@pytest.mark.parametrize(
+    ("losses", "rate"), [([1.35], 0.5), ([1.45, 1.35], 0.05), ([1.45, 9.0, 5.0], 0.005)]
+)
+def test_a_loss_twice_that_of_not_looking_counts_as_nothing(
+    losses: list[float], rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, rates = list(losses), []
+
+    def attempt(self: Any, train: Any, valid: Any, outputs: int, seed: int, rate: float,
+                *rest: Any) -> Fitted:  # fmt: skip
+        rates.append(rate)
+        return Fitted(torch.nn.Identity(), [], {"loss": left.pop(0)})
+
+    monkeypatch.setattr(RecurrentEstimator, "_attempt", attempt)
+    model = quick(learning_rate=0.5).fit(*waves())  # two classes, equal shares: log 2 = 0.69
+    assert model.learning_rate_ == pytest.approx(rate)
+    assert rates == pytest.approx([0.5, 0.05, 0.005][: len(losses)])
 
 
 def test_a_time_limit_ends_training_with_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
