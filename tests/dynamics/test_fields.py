@@ -108,6 +108,11 @@ def test_the_hits_of_urmann_are_those_of_a_simulation() -> None:
     assert float(hit.double().mean()) == pytest.approx(urmann_hit(t0, t1, k), abs=0.015)
 
 
+def test_near_its_end_urmann_has_fewer_steps_to_hit() -> None:
+    missed = (1 - 2 / 50) * (1 - 1 / 49)  # two steps to hit, then one, then none
+    assert urmann_hit(48, 50, 10) == pytest.approx(1 - missed)
+
+
 def test_half_of_the_reads_of_urmann_come_after_a_random_step_and_halve_the_path() -> None:
     g = torch.Generator().manual_seed(0)
     t1 = 1000
@@ -145,6 +150,10 @@ def test_the_plane_of_a_trajectory_holds_it() -> None:
     assert found.path is not None
     assert found.explained is not None
     assert sum(found.explained) == pytest.approx(1.0)
+    low, high = found.path[:, 0].min(), found.path[:, 0].max()
+    wide = along_trajectory(lambda: (w**2).sum(), [w], way, samples=21, margin=0.5)
+    assert float(wide.x[0]) == pytest.approx(float(low - 0.5 * (high - low)), abs=1e-6)
+    assert float(wide.x[-1]) == pytest.approx(float(high + 0.5 * (high - low)), abs=1e-6)
     torch.testing.assert_close(found.path.norm(dim=-1).float(), way[:, :2].norm(dim=-1))
     assert float(found.loss.min()) == pytest.approx(1.0, abs=0.05)
     assert torch.equal(w, torch.zeros(3))
@@ -155,4 +164,5 @@ def test_depth_and_widths_of_a_minimum() -> None:
     wide = minimum(Landscape(x, None, -torch.exp(-((x / 2) ** 4))))
     sharp = minimum(Landscape(x, None, -torch.exp(-((x / 0.5) ** 2))))
     assert wide.bottom > 3 * sharp.bottom
+    assert sharp.mouth == pytest.approx(6.0)
     assert sharp.bottom == pytest.approx(2 * 0.5 * 0.1054**0.5, abs=0.03)

@@ -213,3 +213,8 @@ def _one_by_one(step: Callable[[Tensor], Tensor], starts: Tensor) -> float:
                 break
             h = h - torch.linalg.solve(J - torch.eye(len(h), dtype=h.dtype), r)
     return time.process_time() - began
+
+
+def test_starts_are_spread_as_asked() -> None:
+    found = fixed_points(lambda h: h.clone(), 40, size=2, spread=3.0)  # each start is one
+    assert 2 < float(found.points.abs().max()) <= 3

@@ -129,6 +129,8 @@ def test_saturation_and_time_scale() -> None:
     assert found.saturation("a") == (0.25, 0.25)
     constant = Gates({"f": torch.full((9, 2, 1), 0.9)}, {}, {})
     assert constant.time_scale().item() == pytest.approx(9.4912, rel=1e-4)
+    open_ = Gates({"f": torch.ones(9, 2, 1).double()}, {}, {})
+    assert 1e9 < open_.time_scale().item() < float("inf")
     with pytest.raises(InputError, match=r"name of a gate \(f, a\), but got 'o'"):
         found.gate("o")
 
@@ -140,6 +142,7 @@ def test_phases_are_told_by_the_slope_at_the_origin() -> None:
     after = torch.tensor([-1.5, 1.0, 1.2]).reshape(3, 1, 1)
     told = phases(Gates({"f": f, "i": i}, {"c": after}, {"c": before}))
     assert told.release.flatten().tolist() == [True, False, False]
+    assert told.released == pytest.approx(1 / 3)
     assert told.grows.flatten().tolist() == [True, False, True]
     assert (told.grows_in_release, told.grows_in_catch, told.reversals) == (1.0, 0.5, 0.5)
 

@@ -90,6 +90,15 @@ def test_adam_answers_a_constant_with_its_rate_whatever_its_size() -> None:
         assert found.settled < 1e-3
 
 
+def test_what_a_rate_and_a_momentum_do_not_explain() -> None:
+    gradients = signal("noise", 120, size=3.0)
+    found = response(lambda q: torch.optim.Adam(q, 0.1), gradients)
+    told = found.momentum * found.steps[:-1] - found.rate * gradients[1:]
+    left = (found.steps[1:] - told).square().sum() / found.steps[1:].square().sum()
+    assert found.unexplained == pytest.approx(float(left), rel=1e-3)
+    assert 0.01 < found.unexplained < 1
+
+
 def test_a_learned_rule_has_a_response() -> None:
     found = response(MetaSGD(size=1, rate=0.07), signal("sine", 60))
     assert found.rate == pytest.approx(0.07, abs=1e-5)
@@ -98,6 +107,7 @@ def test_a_learned_rule_has_a_response() -> None:
 def test_signals() -> None:
     assert signal("sine", 21)[5].item() == pytest.approx(1.0)
     assert signal("constant", 3, size=2.0).tolist() == [2.0, 2.0, 2.0]
+    assert signal("step", 5, size=0.5).tolist() == [0.0, 0.0, 0.0, 0.5, 0.5]
     with pytest.raises(InputError, match="known signal"):
         signal("square", 5)  # type: ignore[arg-type]
 

@@ -1,11 +1,12 @@
 """Whether a model can learn a stream, and a strategy can work with it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from attractor.cells import Cell, Recurrent
+from attractor.checks import whole
 from attractor.continual.strategies.base import Strategy
 from attractor.errors import InputError
 from attractor.models import MODELS, MultiHead
@@ -132,3 +133,16 @@ def _answer(model: nn.Module, some: Batch, stream: Stream) -> Tensor:
             f"{stream.name!r}, but it says: {error}. Samples come first; recurrent networks need "
             "batch_first=True."
         ) from error
+
+
+def per_task(iterations: int | Sequence[int] | None, tasks: int) -> int | list[int] | None:
+    """Updates of each task, once they are known to be one number, one for each task, or none."""
+    if iterations is None or isinstance(iterations, int):
+        return None if iterations is None else whole("iterations", iterations, 1)
+    each = [whole("iterations", one, 1) for one in iterations]
+    if len(each) != tasks:
+        raise InputError(
+            f"expected a number of iterations for each of the {tasks} tasks, but got {len(each)}. "
+            "Try one number for all."
+        )
+    return each

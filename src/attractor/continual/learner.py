@@ -12,7 +12,8 @@ from torch.optim import SGD
 
 from attractor.cells.base import penalised
 from attractor.checks import whole
-from attractor.continual.fitting import check, check_limits
+from attractor.continual import rates
+from attractor.continual.fitting import check, check_limits, per_task
 from attractor.continual.growing import more_answers
 from attractor.continual.identity import described, identity
 from attractor.continual.readouts import readout
@@ -25,7 +26,7 @@ from attractor.state import cloned
 from attractor.tasks import Batch, Shuffled, Split, StoredTask, joined
 from attractor.tasks.streams import Stream
 from attractor.training.process import Diverged, Row, finish
-from attractor.training.schedules import Schedule, falling
+from attractor.training.schedules import Schedule
 from attractor.training.supervised import Plan, casting
 
 PLAIN: Maker = partial(SGD, lr=0.01)
@@ -101,8 +102,7 @@ class Learner:
         callbacks: Sequence["Callback"] = (),
     ) -> None:
         self.batch_size = whole("batch_size", batch_size, 1)
-        self.epochs = whole("epochs", epochs, 1)
-        self.iterations = _per_task(iterations, len(stream))
+        self.epochs, self.iterations = whole("epochs", epochs, 1), per_task(iterations, len(stream))
         self.plan = Plan(
             1,
             self.batch_size,
@@ -225,22 +225,18 @@ class Learner:
         if self.plan.clip_value is not None:
             nn.utils.clip_grad_value_(self._parameters, self.plan.clip_value)
         if self.plan.schedule is not None:
-            share = falling(self.plan.schedule, self.update, self._until)
-            for group in self.optimiser.param_groups:
-                group["lr"] = group["task_lr"] * share
+            rates.fall(self.optimiser, self.plan.schedule, self.update, self._until)
 
     def _start_task(self, task: StoredTask) -> None:
         """Begin a task; if the strategy gives another model, the optimiser begins anew."""
         if self.plan.schedule is not None:
-            for group in self.optimiser.param_groups:
-                group["lr"] = group.get("task_lr", group["lr"])
+            rates.restore(self.optimiser)
         model = self.strategy.start_task(self.model, task, self.optimiser, self.updates)
         if model is not None and model is not self.model:
             self._attach(model)
             self.strategy.adopt(model)
         if self.plan.schedule is not None:
-            for group in self.optimiser.param_groups:
-                group["task_lr"] = group["lr"]
+            rates.keep(self.optimiser)
 
     def learn(self, task: StoredTask) -> Result:
         """Learn one task more, after the stream's end; what it is able to do then.
@@ -376,18 +372,6 @@ class Learner:
 
 Callback = Callable[[Learner, list[Row]], None]
 """What is called after an update, with the learner and what was measured."""
-
-
-def _per_task(iterations: int | Sequence[int] | None, tasks: int) -> int | list[int] | None:
-    if iterations is None or isinstance(iterations, int):
-        return None if iterations is None else whole("iterations", iterations, 1)
-    each = [whole("iterations", one, 1) for one in iterations]
-    if len(each) != tasks:
-        raise InputError(
-            f"expected a number of iterations for each of the {tasks} tasks, but got {len(each)}. "
-            "Try one number for all."
-        )
-    return each
 
 
 def train(
