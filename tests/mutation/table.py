@@ -115,7 +115,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "dynamics/responses.py": ("dynamics/test_gates.py", "dynamics/test_optimisation.py"),
     "dynamics/rules.py": ("dynamics/test_rules.py",),
     "dynamics/spectra.py": ("dynamics/test_rules.py",),
-    "dynamics/solving.py": ("dynamics/test_fixed.py",),
+    "dynamics/solving.py": ("dynamics/test_solving.py", "dynamics/test_fixed.py"),
     "dynamics/wormholes.py": ("dynamics/test_fields.py",),
     "models/attention_window.py": ("models/test_draw.py",),
     "models/choices.py": ("models/test_choices.py",),

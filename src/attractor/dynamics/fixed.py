@@ -193,7 +193,10 @@ def _starts(
 
 @torch.no_grad()
 def _followed(made: System, starts: Tensor, along: int) -> Tensor:
-    """The starts, every other one some steps later; many a few, few as many as `along`."""
+    """The starts, every other one some steps later; many a few, few as many as `along`.
+
+    A state that stands still needs no more steps.
+    """
     followed = torch.arange(1, len(starts), 2, device=starts.device)
     if not along or not len(followed):
         return starts
@@ -201,8 +204,9 @@ def _followed(made: System, starts: Tensor, along: int) -> Tensor:
     left = (along**powers).round().long()
     states, found = starts[followed], starts.clone()
     for step in range(1, along + 1):
-        states = made.many(states)
-        ends = left == step
+        before, states = states, made.many(states)
+        still = (states - before).norm(dim=-1) <= 1e-9 * (1 + states.norm(dim=-1))
+        ends = (left == step) | still
         good = states.isfinite().all(-1)
         found[followed[ends & good]] = states[ends & good]
         goes_on = ~ends & good

@@ -1,6 +1,7 @@
 """Levenberg-Marquardt from many starts at once, on the speed of a system."""
 
 from collections.abc import Callable
+from itertools import chain, repeat
 from typing import NamedTuple
 
 import torch
@@ -9,6 +10,12 @@ from torch.func import jacrev, vmap
 
 BYTES = 2**22
 """What the Jacobians of one chunk of starts may take."""
+
+FIRST = 8
+"""Starts of the first chunk; what it finds may serve all others."""
+
+SAME = 1e-6
+"""Fixed points nearer than this, times one plus their length, are one."""
 
 
 class Solved(NamedTuple):
@@ -32,12 +39,55 @@ def solve(
     Each iteration solves :math:`(A^\top A + \lambda I) \delta = -A^\top r` for the starts that
     still move, with :math:`r = F(h) - h` and :math:`A = \partial r / \partial h` from
     ``vmap(jacrev)``; :math:`\lambda` of each start falls with every step that lowers q, and grows
-    with every one that does not. Starts are taken in chunks, so memory is bounded.
+    with every one that does not. Starts are taken in chunks, so memory is bounded. A point that one
+    chunk finds serves the later ones: starts that its own Jacobian takes straight there need no
+    derivatives of theirs (`_slide`).
     """
-    size = starts.shape[-1]
+    n, size = starts.shape
     rows = max(1, BYTES // (starts.element_size() * size * size))
-    solved = [_chunk(step, part, tolerance, iterations) for part in torch.split(starts, rows)]
-    return Solved(*(torch.cat(parts) for parts in zip(*solved, strict=True)))
+    points, speed = starts.clone(), torch.full_like(starts[:, 0], torch.inf)
+    settled = torch.zeros_like(speed, dtype=torch.bool)
+    waiting = torch.randperm(n, generator=torch.Generator().manual_seed(0)).to(starts.device)
+    nearest, known = torch.full_like(speed, torch.inf), starts[:0]
+    for chunk in chain([min(FIRST, rows)], repeat(rows)):
+        now, waiting = waiting[:chunk], waiting[chunk:]
+        if not len(now):
+            break
+        points[now], speed[now], settled[now] = _chunk(step, starts[now], tolerance, iterations)
+        for root in points[now[speed[now] <= tolerance]]:
+            if bool(((known - root).norm(dim=-1) <= SAME * (1 + root.norm())).any()):
+                continue
+            known = torch.cat([known, root[None]])
+            away = (starts[waiting] - root).norm(dim=-1)
+            tried = waiting[away < nearest[waiting]]
+            nearest[waiting] = torch.minimum(nearest[waiting], away)
+            if len(tried):
+                points[tried], speed[tried] = _slide(step, starts[tried], root, tolerance)
+                waiting = waiting[speed[waiting] > tolerance]
+    return Solved(points, speed, settled | (speed <= tolerance))
+
+
+def _slide(
+    step: Callable[[Tensor], Tensor], h: Tensor, root: Tensor, tolerance: float
+) -> tuple[Tensor, Tensor]:
+    r"""Newton's steps with the Jacobian at a known fixed point, for starts that it serves.
+
+    A start goes on while each step at least halves the residual, which is where Newton's own
+    method is sure to end at that point too; the speed of any other is infinite.
+    """
+    measured = vmap(lambda state: step(state) - state)
+    inverse, singular = torch.linalg.inv_ex(jacrev(lambda state: step(state) - state)(root))
+    points, speed = h.clone(), torch.full_like(h[:, 0], torch.inf)
+    moving, r = torch.arange(len(h), device=h.device), measured(h)
+    while len(moving) and not singular:
+        proposed = points[moving] - r @ inverse.mT
+        left = measured(proposed)
+        before, after = _speed(r), _speed(left)
+        points[moving] = proposed
+        speed[moving] = torch.where(after <= tolerance, after, torch.inf)
+        goes_on = (after > tolerance) & (after <= before / 4)
+        moving, r = moving[goes_on], left[goes_on]
+    return points, speed
 
 
 def _chunk(
