@@ -1,5 +1,7 @@
 """The measures against values worked out by hand and against the formulas, term by term."""
 
+from statistics import stdev
+
 import pytest
 import torch
 from torch import Tensor
@@ -25,6 +27,7 @@ def test_a_hand_worked_stream_of_three_tasks() -> None:
         "fa1": 0.70,
         "forgetting": ((0.90 - 0.70) + (0.85 - 0.65)) / 2,
         "aia": (0.90 + (0.80 + 0.85) / 2 + (0.70 + 0.65 + 0.95) / 3) / 3,
+        "spread": 1.96 * 0.160728,  # squares .00444, .01361, .03361 over 2
     }
     assert measure(HAND) == pytest.approx(expected, abs=1e-6)
 
@@ -47,6 +50,7 @@ def as_printed(R: Tensor) -> dict[str, float]:
         / (n - 1),
         "aia": sum(sum(r(row + 1, i) for i in range(1, row + 1)) / row for row in range(1, n + 1))
         / n,
+        "spread": 1.96 * stdev(r(n + 1, i) for i in range(1, n + 1)),
     }
 
 

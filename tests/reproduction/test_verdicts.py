@@ -12,8 +12,9 @@ from attractor.reproduction.claims import Finding, corrected, examined, paired
 from attractor.reproduction.derived import better_than, places
 from attractor.reproduction.outcomes import END, Outcomes, Row, of_runs, read, write
 from attractor.reproduction.published import Number
-from attractor.reproduction.targets import Claim, Contest
-from attractor.reproduction.verdicts import judge
+from attractor.reproduction.tables import number_rows
+from attractor.reproduction.targets import Claim, Contest, target
+from attractor.reproduction.verdicts import judge, judged
 from attractor.runs.read import load_runs
 from report.conftest import write_run
 
@@ -177,3 +178,25 @@ def test_only_finished_runs_of_the_wanted_variants_count(tmp_path: Path) -> None
     assert found.budget("copy-memory") == "quick"
     (mean,) = found.window("copy-memory", "LSTM", "loss", "train", 50, 50).values()
     assert mean == pytest.approx(load_runs([tmp_path])[1].series("train", "loss")[50])
+
+
+def test_what_tables_print_after_plus_minus_is_the_spread_over_tasks() -> None:
+    last, early = {1: 0.9, 2: 0.5, 3: 0.4}, {1: 0.2, 2: 0.2, 3: 0.2}
+    rows = [
+        Row("permuted-mnist-networks", "full", "HCN", 0, "a", "test", step, f"task_{task}", value)
+        for step, found in ((100, early), (200, last))
+        for task, value in found.items()
+    ]
+    rows += [
+        Row("permuted-mnist-networks", "full", "HCN", seed, "a", END, 200, "accuracy", 0.6)
+        for seed in range(3)
+    ]
+    outcomes = Outcomes(rows)
+    by_hand = 1.96 * math.sqrt((0.3**2 + 0.1**2 + 0.2**2) / 2)
+    assert outcomes.over_tasks("permuted-mnist-networks", "HCN") == pytest.approx({0: by_hand})
+    found = judged(target("000/table-6.5"), outcomes)
+    ours = {(one.number.row, one.number.column): one.over_tasks for one in found}
+    assert ours["permuted MNIST, 20 tasks: HCN", "ACC"] == pytest.approx(100 * by_hand)
+    assert ours["permuted MNIST, 20 tasks: MLP", "ACC"] is None
+    first = number_rows(target("000/table-6.5"), outcomes, "full")[0]
+    assert first[3] == "60.00 (51.9 over tasks)"

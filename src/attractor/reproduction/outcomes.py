@@ -3,9 +3,11 @@
 import csv
 import gzip
 import io
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from statistics import stdev
 from typing import NamedTuple
 
 from attractor.errors import InputError
@@ -17,6 +19,8 @@ STORED = Path(__file__).with_name("stored")
 
 END = "end"
 """The split under which a run's final measures stand; those on the way have their own."""
+
+_TASK = re.compile(r"task_\d+")
 
 LONGEST = 100
 """Rows of a split that are kept of one run; more are thinned evenly."""
@@ -62,6 +66,16 @@ class Outcomes:
         """By seed, the measure that the runs of a variant ended with."""
         found = self._index.get((experiment, label, END, measure), {})
         return {seed: next(iter(values.values())) for seed, values in sorted(found.items())}
+
+    def over_tasks(self, experiment: str, label: str) -> dict[int, float]:
+        """By seed, 1.96 standard deviations over the tasks of a stream, after the last of them."""
+        found: dict[int, dict[str, tuple[int, float]]] = {}
+        for (name, variant, split, measure), seeds in self._index.items():
+            if (name, variant, split) == (experiment, label, "test") and _TASK.fullmatch(measure):
+                for seed, values in seeds.items():
+                    found.setdefault(seed, {})[measure] = max(values.items())
+        each = {seed: [value for _, value in last.values()] for seed, last in found.items()}
+        return {s: 1.96 * stdev(last) for s, last in sorted(each.items()) if len(last) > 1}
 
     def window(
         self, experiment: str, label: str, measure: str, split: str, first: int, last: int

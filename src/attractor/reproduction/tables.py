@@ -32,6 +32,7 @@ def _number_row(one: Judged) -> list[str]:
         digits = max(2, -math.floor(math.log10(2 * number.rounding)))
         mean, seeds = f"{ours.mean:,.{digits}f}", str(ours.n)
         half = NONE if ours.half_width is None else f"± {ours.half_width:,.{digits}f}"
+        mean += NONE if one.over_tasks is None else f" ({one.over_tasks:.1f} over tasks)"
     elif one.single is not None:
         mean = f"{one.single:.4g}"
     published = f"{number.value:,g}{spread} {number.unit}"

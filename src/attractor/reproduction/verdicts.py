@@ -11,12 +11,13 @@ rounding of its last printed digit, and a target a tolerance, in the unit of the
 - *better* and *worse*: it is further away; ours is better or worse than published. *differs* if
   the number has no direction.
 
-What a document prints after a plus-minus sign is shown, and takes no part.
+What a document prints after a plus-minus sign is shown, and takes no part; beside it stands what
+ours have over the tasks of a stream, which is what some documents print.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import stdev
+from statistics import fmean, stdev
 
 from attractor.estimates import Estimate, estimate
 from attractor.reproduction.outcomes import Outcomes
@@ -37,6 +38,8 @@ class Judged:
     verdict: str
     single: float | None = None
     """Ours where it is not a mean over seeds, such as the best of them."""
+    over_tasks: float | None = None
+    """In the unit of the number, 1.96 standard deviations over a stream's tasks: mean of seeds."""
 
 
 def judge(
@@ -94,7 +97,9 @@ def _judged(target: Target, number: Number, outcomes: Outcomes, budget: Budget) 
         return Judged(number, label, None, "no interval", _single(number, values, of))
     full = outcomes.budget(experiment) == "full"
     ours, verdict = judge(number, values, target.tolerance, full=full)
-    return Judged(number, label, ours, verdict)
+    spread = outcomes.over_tasks(experiment, label) if number.spread is not None else {}
+    over_tasks = number.scale * fmean(spread.values()) if ours and spread else None
+    return Judged(number, label, ours, verdict, over_tasks=over_tasks)
 
 
 def _single(number: Number, values: Mapping[int, float], of: str) -> float | None:

@@ -7,6 +7,7 @@ from torch import Generator, Tensor
 
 from attractor.checks import one_of, whole
 from attractor.continual.replay import Columns, Reservoir, Slots, hard_storage, ring_buffer
+from attractor.continual.replay.slots import shares
 from attractor.errors import InputError
 from attractor.tasks import Batch
 from attractor.tasks.streams import Stream
@@ -88,16 +89,22 @@ class Episodes:
         assert isinstance(self.memory, Slots)
         return [one for one, size in enumerate(self.memory.sizes(range(task))) if size]
 
-    def draw(self, count: int, tasks: list[int], generator: Generator | None = None) -> Batch:
-        """Samples of each task, task by task."""
+    def draw(
+        self, count: int | list[int], tasks: list[int], generator: Generator | None = None
+    ) -> Batch:
+        """Samples of each task, task by task; one number for all tasks, or one for each."""
         assert isinstance(self.memory, Slots)
         generator = generator or self.generator
         return self._seen(self.memory.draw(count, tasks, generator=generator), generator)
 
-    def drawn(self, count: int, tasks: list[int]) -> list[int]:
+    def drawn(self, count: int | list[int], tasks: list[int]) -> list[int]:
         """How many samples `draw` gives of each task."""
         assert isinstance(self.memory, Slots)
         return self.memory.drawn(count, tasks)
+
+    def shared(self, total: int, task: int, generator: Generator | None = None) -> list[int]:
+        """How many to draw of each earlier task, so that there are about so many in all."""
+        return shares(total, len(self.before(task)), generator=generator or self.generator)
 
     def draw_any(self, count: int, tasks: list[int], generator: Generator | None = None) -> Batch:
         """Samples of all these tasks together; of a reservoir, of all that it holds."""

@@ -87,11 +87,13 @@ class Slots:
         """All samples of some groups, group by group."""
         return self.store.read(self._places(groups, self.sizes(groups)))
 
-    def draw(self, count: int, groups: Sequence[int], *, generator: Generator) -> Columns:
+    def draw(
+        self, count: int | Sequence[int], groups: Sequence[int], *, generator: Generator
+    ) -> Columns:
         """Samples of each group without replacement, group by group; all, if there are not enough.
 
         Args:
-            count: samples of each group.
+            count: samples of each group; one number, or one for each.
             groups: which.
             generator: draws them.
 
@@ -105,15 +107,15 @@ class Slots:
         """
         sizes = self.sizes(groups)
         least = min(sizes, default=0)
-        if sizes and least == max(sizes) and least > count:
+        if isinstance(count, int) and sizes and least == max(sizes) and least > count:
             # the places with the largest of some random numbers
             chances = torch.rand(len(sizes), least, generator=generator)
             inner = chances.topk(count, dim=1, sorted=False).indices
             outer = torch.tensor([[group * self.per_group] for group in groups])
             return self.store.read((inner + outer).flatten())
         places = [
-            group * self.per_group + torch.randperm(size, generator=generator)[:count]
-            for group, size in zip(groups, sizes, strict=True)
+            group * self.per_group + torch.randperm(size, generator=generator)[:some]
+            for group, size, some in zip(groups, sizes, _each(count, groups), strict=True)
         ]
         return self.store.read(torch.cat([torch.empty(0, dtype=torch.long), *places]))
 
@@ -124,9 +126,10 @@ class Slots:
             return self.store.read(distinct(count, places.stop, generator))
         return self.store.read(places[distinct(count, len(places), generator)])
 
-    def drawn(self, count: int, groups: Sequence[int]) -> list[int]:
+    def drawn(self, count: int | Sequence[int], groups: Sequence[int]) -> list[int]:
         """How many samples of each group `draw` gives."""
-        return [min(size, count) for size in self.sizes(groups)]
+        each = zip(self.sizes(groups), _each(count, groups), strict=True)
+        return [min(size, some) for size, some in each]
 
     def _places(self, groups: Sequence[int], sizes: Sequence[int]) -> Tensor | slice:
         full = all(size == self.per_group for size in sizes)
@@ -175,6 +178,27 @@ class Slots:
             )
         self.store.load_state_dict({k: v for k, v in state.items() if k != "seen"})
         self.seen = state["seen"].tolist()
+
+
+def _each(count: int | Sequence[int], groups: Sequence[int]) -> Sequence[int]:
+    return [count] * len(groups) if isinstance(count, int) else count
+
+
+def shares(total: int, groups: int, *, generator: Generator) -> list[int]:
+    r"""Share a number out among groups at random, at least one to each: about so many in all.
+
+    .. math::
+        n_k = \lceil n\, \mathrm{softmax}(u)_k \rceil, \qquad u_k \sim U(0, 1)
+
+    Example:
+        >>> shares(10, 1, generator=torch.Generator()), shares(3, 9, generator=torch.Generator())
+        ([10], [1, 1, 1, 1, 1, 1, 1, 1, 1])
+
+    References:
+        The script of Kuo et al. (2021), arXiv:2103.04066, that injects noise.
+    """
+    parts = torch.rand(groups, generator=generator, dtype=torch.float64).softmax(0)
+    return (total * parts).ceil().long().tolist()
 
 
 def hard_storage(per_task: int, tasks: int) -> Slots:

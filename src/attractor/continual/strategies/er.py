@@ -3,13 +3,15 @@
 from functools import partial
 from typing import Any, get_args
 
+import torch
 from torch import Generator, Tensor, nn
 
-from attractor.checks import whole
+from attractor.checks import flag, whole
 from attractor.continual.replay.ahead import Ahead
 from attractor.continual.replay.episodes import Episodes, MemoryKind, OfTasks
 from attractor.continual.strategies.base import Loss, Strategy, latest
 from attractor.continual.weighting import Balanced
+from attractor.errors import InputError
 from attractor.tasks import Batch, joined
 from attractor.tasks.answers import cross_entropy
 from attractor.tasks.streams import Stream
@@ -36,6 +38,8 @@ class ER(Strategy):
         each: replay so many of each earlier task; else in all. A reservoir, which holds the present
             task too, can only be replayed from in all.
         balanced: average each task's loss on its own.
+        shared: share ``replay`` out among the earlier tasks at random, at least one of each, as the
+            scripts behind figure 6.7 do: about so many in all (`shares`).
 
     Example:
         >>> ER("ring", 250, replay=10).memory
@@ -61,10 +65,17 @@ class ER(Strategy):
         replay: int = 10,
         each: bool = True,
         balanced: bool = False,
+        shared: bool = False,
     ) -> None:
         self.memory, self.size, self.balanced = memory, size, balanced
         self.replay = whole("replay", replay, 1)
         self.each = each and memory in get_args(OfTasks)
+        if flag("shared", shared) and not self.each:
+            raise InputError(
+                "expected a memory that keeps tasks apart to share what is replayed out among "
+                f"them, but got {memory!r} with each={each}. Try ring, or leave out shared."
+            )
+        self.shared = shared
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self.episodes = Episodes(
@@ -83,7 +94,7 @@ class ER(Strategy):
             return base(model, joined([batch, old]))
         sizes = [len(old)]
         if self.each:
-            sizes = self.episodes.drawn(self.replay, self.episodes.before(task))
+            sizes = torch.unique_consecutive(old.places, return_counts=True)[1].tolist()
         return self._mean(model, batch, old, sizes, base)
 
     def extend(self, stream: Stream) -> None:
@@ -100,6 +111,11 @@ class ER(Strategy):
         past = list(range(task))
         if not self.episodes.holds(past):
             return None
+        if self.shared:
+            past = self.episodes.before(task)
+            return self.episodes.draw(
+                self.episodes.shared(self.replay, task, generator), past, generator
+            )
         draw = self.episodes.draw if self.each else self.episodes.draw_any
         return draw(self.replay, past, generator)
 

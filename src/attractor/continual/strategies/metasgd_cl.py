@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.optim import Adam, Optimizer
 
-from attractor.checks import number, one_of, whole
+from attractor.checks import flag, number, one_of, whole
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.replay.episodes import Episodes, OfTasks
 from attractor.continual.strategies.base import Loss, Strategy, latest
@@ -40,6 +40,8 @@ class MetaSGDCL(Strategy):
         memory: ``"hard"`` (the first samples of each task) or ``"ring"`` (``size`` in all).
         size: samples kept, of each task for ``"hard"``.
         replay: samples replayed of each earlier task at each update.
+        shared: share ``replay`` out among the earlier tasks at random, at least one of each, as the
+            script behind figure 6.7 does: about so many in all.
 
     Example:
         >>> MetaSGDCL(kappa=0.1).replay
@@ -68,6 +70,7 @@ class MetaSGDCL(Strategy):
         memory: OfTasks = "hard",
         size: int = 250,
         replay: int = 10,
+        shared: bool = False,
     ) -> None:
         number("kappa", kappa, 0)
         number("meta_lr", meta_lr, 0)
@@ -82,6 +85,7 @@ class MetaSGDCL(Strategy):
         self.kappa, self.initial, self.past = kappa, initial, past
         self.meta_lr, self.meta_clip = meta_lr, meta_clip
         self.memory, self.size, self.replay = memory, size, whole("replay", replay, 1)
+        self.shared = flag("shared", shared)
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         one_of("memory", self.memory, get_args(OfTasks))
@@ -125,12 +129,14 @@ class MetaSGDCL(Strategy):
     def step(self, model: nn.Module, optimiser: Optimizer) -> None:
         flat = self.gradients.flat
         new = flat.gradient()
-        past = self.episodes.before(min(latest(self._batch), len(self.frozen)))
+        learnt = min(latest(self._batch), len(self.frozen))
+        past = self.episodes.before(learnt)
         replayed = [self._batch]
         change = -self._rate() * new  # (6.8)
         if past:
-            sizes = self.episodes.drawn(self.replay, past)
-            old = self.episodes.draw(self.replay, past)
+            each = self.episodes.shared(self.replay, learnt) if self.shared else self.replay
+            sizes = self.episodes.drawn(each, past)
+            old = self.episodes.draw(each, past)
             replayed.append(old)
             G = self.gradients.of_groups(old, sizes, self._base)
             rates = self.frozen[past] if len(past) < len(self.frozen) else self.frozen
