@@ -21,7 +21,9 @@ from attractor.dynamics.plots import (
     subplots,
 )
 from attractor.errors import InputError
-from attractor.report.papers import FIGURES, decaynet, draw
+from attractor.report.papers import FIGURES, draw
+from attractor.reproduction.computed.adding import additions
+from attractor.reproduction.computed.systems import CELL_STATES
 
 pytest.importorskip("matplotlib")
 run = CliRunner()
@@ -103,7 +105,7 @@ def test_figures_without_training(name: str, tmp_path: Path) -> None:
 
 
 def test_the_gates_of_figure_2_grow_and_shrink_as_the_paper_says() -> None:
-    for name, state, f, i in decaynet.ROWS:
+    for name, state, f, i in CELL_STATES:
         sizes = [state]
         for forget, write in zip(f, i, strict=True):
             sizes.append(float(cell_map(forget, write)(torch.tensor(sizes[-1]))))
@@ -113,7 +115,7 @@ def test_the_gates_of_figure_2_grow_and_shrink_as_the_paper_says() -> None:
 
 
 def test_additions_are_right() -> None:
-    x, y = decaynet.additions(50, torch.Generator().manual_seed(0))
+    x, y = additions(50, torch.Generator().manual_seed(0))
     weights = 2 ** torch.arange(16)
     numbers = (x.long() * weights[None, :, None]).sum(1)
     assert torch.equal(numbers.sum(-1), (y[..., 0].long() * weights).sum(-1))

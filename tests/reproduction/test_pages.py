@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 from attractor.cli.commands import app
 from attractor.errors import InputError
 from attractor.reproduction import TARGETS
-from attractor.reproduction.pages import PART, front, refreshed, table, write_pages
+from attractor.reproduction.pages import PART, refreshed, write_pages
+from attractor.reproduction.summary import computed, counted, decided, quick, table
 from attractor.reproduction.tables import all_claims
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -44,8 +45,13 @@ def test_only_marked_parts_change(tmp_path: Path) -> None:
 def test_the_first_page_counts_every_claim_once() -> None:
     claims = all_claims()
     every = sum(len(one.claims) for one in TARGETS.values())
-    assert front(claims).startswith(f"Of {every} claims ")
-    assert "varies less" in front(claims)
+    assert counted(claims).startswith(f"Of {every} claims ")
+    assert "varies less" in decided(claims)
+    assert "the Jacobian of a residual layer" in computed(claims)
+    assert "the Jacobian of a residual layer" not in decided(claims)
+    done = [one for found in claims.values() for one in found if one.n]
+    listed = sum(part(claims).count("\n| **") for part in (decided, computed, quick))
+    assert listed == len(done)
     assert table(["a"], [["x|y"]]) == "| a |\n| --- |\n| x\\|y |"
 
 
@@ -58,5 +64,5 @@ def test_the_command_lists_and_shows_what_is_stored() -> None:
     assert shown.exit_code == 0
     assert "95.1 ± 0.2 %" in shown.output
     assert "p (Holm)" in shown.output
-    with pytest.raises(InputError, match="attractor figure kuo-2.5"):
-        CliRunner().invoke(app, ["reproduce", "figure-2.5"], catch_exceptions=False)
+    with pytest.raises(InputError, match="attractor figure chandar-4.7"):
+        CliRunner().invoke(app, ["reproduce", "figure-4.7"], catch_exceptions=False)

@@ -35,6 +35,9 @@ def reproduce(
     stored: Annotated[
         bool, typer.Option("--stored", help="Show the stored results, run nothing.")
     ] = False,
+    computed: Annotated[
+        bool, typer.Option("--computed", help="Only what needs no runs: seconds.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
     keep: Annotated[
         Path | None,
@@ -69,18 +72,26 @@ def reproduce(
     if stored:
         _show(one, kept(one))
         return
-    if one.figure and not one.experiments("full"):
+    from attractor.reproduction.computed.table import COMPUTED
+
+    if computed and one.key not in COMPUTED:
+        raise InputError(
+            f"expected a target that is computed, but {one.key} needs runs. Try it without "
+            "--computed."
+        )
+    if one.figure and not one.experiments("full") and one.key not in COMPUTED:
         raise InputError(
             f"expected a target with runs, but {one.key} is a drawing. "
             f"Try `attractor figure {one.figure}`."
         )
-    _run(one, budget, parse_seeds(",".join(seed or [])), out, keep, data, jobs, quiet)
+    runs = None if computed else parse_seeds(",".join(seed or []))
+    _run(one, budget, runs, out, keep, data, jobs, quiet)
 
 
 def _run(
     one: "Target",
     budget: Length,
-    seeds: list[int],
+    seeds: list[int] | None,
     out: Path,
     keep: Path | None,
     data: Path | None,
@@ -90,6 +101,7 @@ def _run(
     from attractor.cli.progress import Watch
     from attractor.experiments.train import run_all
     from attractor.files import write_atomic
+    from attractor.reproduction.computed.table import compute
     from attractor.reproduction.outcomes import write
     from attractor.reproduction.pages import target_page
     from attractor.reproduction.tables import all_claims
@@ -98,15 +110,18 @@ def _run(
     from attractor.runs.memory import keep_memory
 
     keep_memory()
-    found = configs(one, budget.value, seeds)
+    found = [] if seeds is None else configs(one, budget.value, seeds)
     with Watch(found, out, quiet=quiet) as watch:
         ended = run_all(found, out, data=data, places=Places(jobs=jobs), on_end=watch.end)
     explain(ended)
-    results = outcomes(found, out)
+    ran, computed = outcomes(found, out), compute(one.key, data)
+    results = ran.joined(computed)
     _show(one, results)
     if results:
         folder = keep or out / "reproduction"
-        write(results, folder / f"{one.slug}.csv.gz")
+        for kept, end in ((ran, ""), (computed, ".computed")):
+            if kept:
+                write(kept, folder / f"{one.slug}{end}.csv.gz")
         page = target_page(one, results, all_claims(one, results)[one.key])
         write_atomic(folder / f"{one.slug}.md", page)
         typer.echo(f"{folder / one.slug}.md and .csv.gz")

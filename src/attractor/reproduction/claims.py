@@ -10,10 +10,11 @@ Let :math:`d_s` be the difference of two variants at seed s, positive where the 
 - *same*: two one-sided t tests against a margin; the p is the larger of the two.
 
 All p are corrected by Holm over all claims that have results, so that a verdict does not depend on
-the page it is read on. A claim *holds* if its corrected p is below 0.05 and the difference has the
-claimed sign; it is *contradicted* if the difference has the other sign (for *same*: if the 95%
-interval lies beyond the margin); else it is *not shown*. Fewer than three shared seeds, and runs of
-a quick budget, give no verdict.
+the page it is read on. Beside a bound, in place of another variant, the same tests compare with
+that number. What is computed exactly needs no test: its sign decides. A claim *holds* if its
+corrected p is below 0.05 and the difference has the claimed sign; it is *contradicted* if the
+difference has the other sign (for *same*: if the 95% interval lies beyond the margin); else it is
+*not shown*. Fewer than three shared seeds, and runs of a quick budget, give no verdict.
 """
 
 import math
@@ -22,7 +23,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
 
 from attractor.estimates import holm, t_quantile, t_tail
-from attractor.reproduction.outcomes import Outcomes
+from attractor.reproduction.outcomes import EXACT, WITHOUT_RUNS, Outcomes
 from attractor.reproduction.targets import Budget, Claim
 from attractor.reproduction.verdicts import FEWEST
 
@@ -54,14 +55,35 @@ class Finding:
 
 def examined(claim: Claim, outcomes: Outcomes, budget: Budget = "full") -> Finding:
     """One claim, before the correction for many tests."""
-    experiment = claim.experiment if budget == "full" else claim.quick
+    own = budget == "full" or claim.experiment in WITHOUT_RUNS
+    experiment = claim.experiment if own else claim.quick
     if experiment is None:
         return Finding(claim, 0)
-    ours, other = (_values(claim, experiment, one, outcomes) for one in (claim.ours, claim.other))
+    ours = _values(claim, experiment, claim.label(claim.ours, budget), outcomes)
+    if claim.bound is None:
+        other = _values(claim, experiment, claim.label(claim.other, budget), outcomes)
+    else:
+        other = dict.fromkeys(ours, claim.bound)
+    if experiment == EXACT:
+        return _exact(claim, ours, other)
     found = paired(claim, ours, other)
     if found.p is not None and outcomes.budget(experiment) != "full":
         return replace(found, p=None, verdict="quick")
     return found
+
+
+def _exact(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) -> Finding:
+    """A claim on one number that comes out the same each time."""
+    if not ours or not other:
+        return Finding(claim, 0)
+    difference = ours[0] - other[0]
+    holds = {
+        "higher": difference > 0,
+        "lower": difference < 0,
+        "same": abs(difference) <= claim.margin,
+        "steadier": False,
+    }[claim.test]
+    return Finding(claim, 1, difference, verdict="holds" if holds else "contradicted")
 
 
 def _values(claim: Claim, experiment: str, label: str, outcomes: Outcomes) -> dict[int, float]:

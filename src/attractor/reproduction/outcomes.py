@@ -22,6 +22,14 @@ END = "end"
 
 _TASK = re.compile(r"task_\d+")
 
+EXACT = "computed"
+"""In the place of an experiment: numbers that come out the same each time, without runs."""
+
+SIMULATED = "simulated"
+"""The same for numbers over seeds, which have an interval."""
+
+WITHOUT_RUNS = (EXACT, SIMULATED)
+
 LONGEST = 100
 """Rows of a split that are kept of one run; more are thinned evenly."""
 
@@ -157,6 +165,6 @@ def read(path: Path) -> Outcomes:
 
 @cache
 def stored(slug: str) -> Outcomes:
-    """The numbers that come with the package for a target; none if it was not run."""
-    path = STORED / f"{slug}.csv.gz"
-    return read(path) if path.is_file() else Outcomes([])
+    """The numbers that come with the package for a target, of runs and computed ones."""
+    paths = [STORED / f"{slug}{end}.csv.gz" for end in ("", f".{EXACT}")]
+    return Outcomes([row for path in paths if path.is_file() for row in read(path).rows])

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attractor.errors import InputError
@@ -11,6 +11,7 @@ from attractor.reproduction.claims import Finding
 from attractor.reproduction.costs import minutes
 from attractor.reproduction.outcomes import Outcomes
 from attractor.reproduction.stock import kept, status
+from attractor.reproduction.summary import SUMMARY, table
 from attractor.reproduction.tables import (
     CLAIMS,
     NUMBERS,
@@ -24,27 +25,6 @@ from attractor.reproduction.targets import TARGETS, Target, target
 BEGIN = "<!-- generated: {} -->"
 END = "<!-- end of generated part -->"
 PART = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end of generated part -->", re.DOTALL)
-
-VERDICTS = {
-    "holds": "hold",
-    "contradicted": "are contradicted",
-    "not shown": "are not shown",
-    "few seeds": "have too few seeds",
-    "quick": "have quick runs alone",
-}
-"""Of claims, in the order of the first page, with the words that count them."""
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """A table in Markdown; numbers of the columns in ``right`` stand on the right."""
-    lines = [_line(columns)]
-    lines.append(_line("---:" if place in right else "---" for place in range(len(columns))))
-    lines += [_line(row) for row in rows]
-    return "\n".join(lines)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def part(one: Target, outcomes: Outcomes, claims: Sequence[Finding]) -> str:
@@ -73,29 +53,6 @@ def target_page(one: Target, outcomes: Outcomes, claims: Sequence[Finding]) -> s
     return "\n\n".join([*lines, part(one, outcomes, claims)]) + "\n"
 
 
-def front(claims: Mapping[str, Sequence[Finding]]) -> str:
-    """Which claims hold and which do not: the first thing to read."""
-    told = [(key, one) for key, found in claims.items() for one in found if one.n]
-    order = {verdict: place for place, verdict in enumerate(VERDICTS)}
-    told.sort(key=lambda item: (order[item[1].verdict], item[0]))
-    counts = Counter(one.verdict for _, one in told)
-    untold = sum(not one.n for found in claims.values() for one in found)
-    said = ", ".join(f"{counts[one]} {word}" for one, word in VERDICTS.items() if counts[one])
-    total = len(told) + untold
-    head = f"Of {total} claims {len(told)} have stored results: {said}; {untold} are not run."
-    rows = [
-        [f"**{one.verdict}**", one.claim.says, _short(one), f"`{key}`", one.why]
-        for key, one in told
-    ]
-    return f"{head}\n\n{table(('verdict', 'claim', 'ours less the other', 'target', 'why'), rows)}"
-
-
-def _short(one: Finding) -> str:
-    _, difference, half, _, _, p, _ = claim_rows([one])[0]
-    told = (f"{difference} {half}".strip(), f"{one.n} seeds", p and f"p {p}")
-    return ", ".join(filter(None, told))
-
-
 def overview() -> str:
     """Every target: what it takes, and what there is."""
     rows = []
@@ -111,9 +68,9 @@ def _minutes(value: float | None) -> str:
 
 
 def content(name: str, claims: Mapping[str, Sequence[Finding]]) -> str:
-    """What goes into a generated part: ``claims``, ``targets`` or the results of a target."""
-    if name == "claims":
-        return front(claims)
+    """What goes into a generated part: a part of the summary, or the results of a target."""
+    if name in SUMMARY:
+        return SUMMARY[name](claims)
     if name == "targets":
         return overview()
     one = target(name)

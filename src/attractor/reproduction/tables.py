@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from attractor.reproduction.claims import Finding, corrected, examined
 from attractor.reproduction.derived import Place, places
-from attractor.reproduction.outcomes import Outcomes
+from attractor.reproduction.outcomes import EXACT, Outcomes
 from attractor.reproduction.published import of_target
 from attractor.reproduction.stock import kept
 from attractor.reproduction.targets import TARGETS, Budget, Target
@@ -65,19 +65,30 @@ def _place_rows(target: Target, found: Iterable[Place]) -> list[list[str]]:
 def claim_row(one: Finding, *, share: bool = True) -> list[str]:
     """A claim, the difference of the two variants, and the verdict."""
     scale = 100 if share else 1
-    unit = " points" if share else NONE
-    difference = NONE if one.difference is None else f"{scale * one.difference:+.3g}{unit}"
+    difference = _difference(one, scale)
     half = NONE if one.half_width is None else f"± {scale * one.half_width:.2g}"
     effect = NONE if one.effect is None else f"{one.effect:+.2f}"
-    p = (
-        NONE
-        if one.corrected is None
-        else "< 0.001"
-        if one.corrected < 1e-3
-        else f"{one.corrected:.3f}"
-    )
+    p = NONE if one.corrected is None else _p(one.corrected)
     seeds = f"{one.right} of {one.n}" if one.half_width is not None else str(one.n or NONE)
+    if one.claim.experiment == EXACT and one.n:
+        seeds = "exact"
     return [one.claim.says, difference, half, effect, seeds, p, one.verdict]
+
+
+def _difference(one: Finding, scale: float) -> str:
+    """Ours less the other's; beside a bound, ours and the bound."""
+    if one.difference is None:
+        return NONE
+    if one.claim.bound is None:
+        unit = " points" if scale == 100 else NONE
+        return f"{scale * one.difference:+.3g}{unit}"
+    ours = one.difference + one.claim.bound
+    word = "said" if one.claim.test == "same" else "bound"
+    return f"{_number(ours)}, {word} {_number(one.claim.bound)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _p(value: float) -> str:
@@ -89,7 +100,7 @@ SHARES = ("accuracy", "transfer", "error", "sparsity")
 
 def is_share(one: Finding) -> bool:
     """Whether the measure of a claim is a share of one, to be shown in points."""
-    return any(word in one.claim.measure for word in SHARES)
+    return one.claim.bound is None and any(word in one.claim.measure for word in SHARES)
 
 
 def claim_rows(found: Iterable[Finding]) -> list[list[str]]:

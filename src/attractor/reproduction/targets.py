@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from attractor.errors import InputError, unknown
+from attractor.reproduction.outcomes import WITHOUT_RUNS
 from attractor.reproduction.published import DOCUMENTS, Number
 
 Budget = Literal["quick", "full"]
@@ -61,10 +62,12 @@ class Claim:
         experiment: whose runs decide, at full budget.
         quick: the experiment whose runs are looked at with a quick budget.
         ours: the label of the variant that is claimed to be better.
-        other: that of the one it is compared with.
+        other: that of the one it is compared with; empty where there is a bound.
         measure: what is compared, as runs end with it.
         test: ``higher`` or ``lower`` (paired t test), ``same`` (within ``margin``, two one-sided
             tests) or ``steadier`` (paired t test on distances from the median).
+        bound: a number in the place of the other variant.
+        quick_labels: by the label of a variant, the one that the quick experiment has for it.
         margin: what counts as the same, in units of the measure.
         split: takes the mean of a logged row of this split, from step ``first`` to ``last``.
         why: by verdict, what explains it.
@@ -73,16 +76,22 @@ class Claim:
     says: str
     experiment: str
     ours: str
-    other: str
-    measure: str
+    other: str = ""
+    measure: str = ""
     test: Test = "higher"
     quick: str | None = None
+    bound: float | None = None
+    quick_labels: Mapping[str, str] = field(default_factory=dict)
     margin: float = 0.0
     split: str | None = None
     first: int = 0
     last: int = 0
     lines: str = ""
     why: Mapping[str, str] = field(default_factory=dict)
+
+    def label(self, name: str, budget: Budget) -> str:
+        """Our variant, as the experiment of a budget calls it."""
+        return self.quick_labels.get(name, name) if budget == "quick" else name
 
 
 @dataclass(frozen=True)
@@ -149,7 +158,7 @@ class Target:
         found: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {}
 
         def add(name: str | None, seeds: tuple[int, ...], labels: tuple[str, ...]) -> None:
-            if name is not None:
+            if name is not None and name not in WITHOUT_RUNS:
                 old_seeds, old = found.get(name, (seeds, ()))
                 every = dict.fromkeys(filter(None, (*old, *labels)))
                 found[name] = (old_seeds or seeds, tuple(every))
@@ -160,7 +169,8 @@ class Target:
             add(one.experiment(budget), seeds, tuple(rows.values()))
         for claim in self.claims:
             name = claim.experiment if budget == "full" else claim.quick
-            add(name, found.get(name or "", ((), ()))[0], (claim.ours, claim.other))
+            labels = (claim.label(claim.ours, budget), claim.label(claim.other, budget))
+            add(name, found.get(name or "", ((), ()))[0], labels)
         return found
 
 

@@ -5,6 +5,7 @@ rounding of its last printed digit, and a target a tolerance, in the unit of the
 
 - *quoted*: another paper's number. *quick*: a run of ours was shorter than the document's. *few
   seeds*: fewer than three. None of these is a verdict.
+- What is computed exactly has no interval: it *agrees* if it rounds to the number.
 - *agrees*: the number, as rounded, is in the interval, and h is at most the tolerance.
 - *undecided*: it is in the interval, but h is larger than the tolerance: almost anything would be.
 - *close*: it is outside, but at most the tolerance away from our mean.
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from attractor.estimates import Estimate, estimate
-from attractor.reproduction.outcomes import Outcomes
+from attractor.reproduction.outcomes import EXACT, SIMULATED, Outcomes
 from attractor.reproduction.published import Number, of_target
 from attractor.reproduction.targets import Budget, Target
 
@@ -70,7 +71,7 @@ def judge(
 
 def _verdict(number: Number, ours: Estimate, half: float, tolerance: float) -> str:
     away = ours.mean - number.value
-    if abs(away) <= half + number.rounding:
+    if abs(away) <= half + number.rounding * (1 + 1e-9):
         return "agrees" if half <= tolerance else "undecided"
     if abs(away) <= tolerance:
         return "close"
@@ -86,6 +87,8 @@ def judged(target: Target, outcomes: Outcomes, budget: Budget = "full") -> list[
 
 def _judged(target: Target, number: Number, outcomes: Outcomes, budget: Budget) -> Judged:
     source = next((one for one in target.sources if one.has(number)), None)
+    if not number.quoted and (found := _without_runs(target, number, outcomes)):
+        return found
     if source is None:
         return Judged(number, None, None, "quoted" if number.quoted else "no configuration")
     experiment, label = source.experiment(budget), source.label(number.row, budget)
@@ -100,6 +103,17 @@ def _judged(target: Target, number: Number, outcomes: Outcomes, budget: Budget) 
     spread = outcomes.over_tasks(experiment, label) if number.spread is not None else {}
     over_tasks = number.scale * fmean(spread.values()) if ours and spread else None
     return Judged(number, label, ours, verdict, over_tasks=over_tasks)
+
+
+def _without_runs(target: Target, number: Number, outcomes: Outcomes) -> Judged | None:
+    """A number that is computed, under the row and the column of the document."""
+    if simulated := outcomes.final(SIMULATED, number.row, number.column):
+        return Judged(number, number.row, *judge(number, simulated, target.tolerance))
+    if exact := outcomes.final(EXACT, number.row, number.column):
+        value = number.scale * exact[0]
+        verdict = _verdict(number, estimate([value]), 0.0, target.tolerance)
+        return Judged(number, number.row, None, verdict, value)
+    return None
 
 
 def _single(number: Number, values: Mapping[int, float], of: str) -> float | None:

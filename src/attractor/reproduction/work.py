@@ -7,6 +7,7 @@ from attractor.errors import InputError
 from attractor.experiments.config import RunConfig
 from attractor.experiments.table import load
 from attractor.experiments.train import run_folder, runs_of
+from attractor.reproduction.computed.table import COMPUTED
 from attractor.reproduction.outcomes import Outcomes, of_runs
 from attractor.reproduction.targets import TARGETS, Budget, Target
 from attractor.runs.read import read_runs
@@ -26,7 +27,7 @@ def configs(target: Target, budget: Budget, seeds: Sequence[int] = ()) -> list[R
             chosen = list(seeds or own)
             _, experiment = load(name, [f"seeds={chosen}"] if chosen else [])
             found |= {run.id: run for run in runs_of(name, experiment, labels)}
-    if not found:
+    if not found and target.key not in COMPUTED:
         other: Budget = "full" if budget == "quick" else "quick"
         more = target.note or "no experiment is configured for it"
         hint = f"Try --budget {other}." if target.experiments(other) else f"Its note: {more}."

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
-from attractor.dynamics import gates, path_lengths, shortest_paths
+from attractor.dynamics import path_lengths, shortest_paths
 from attractor.dynamics.plots import draw_heatmap, draw_histogram, draw_lines, subplots
-from attractor.models import SequenceTagger
+from attractor.reproduction.computed.adding import copier, memory_changes
 from attractor.tasks import CopyMemory
-from attractor.training import fit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,25 +45,11 @@ def figure_3_5(simulations: int = 2_000) -> Figure:
     return figure
 
 
-def copier(cell: str, task: CopyMemory, steps: int, **options: Any) -> tuple[SequenceTagger, Any]:
-    """A network after a quick training on the copying task, and the rows it logged."""
-    generator = Generator().manual_seed(0)
-    model = SequenceTagger(
-        cell, task.input_size, 64, task.output_size, generator=generator, **options
-    )
-    optimiser = {"name": "adam", "lr": 2e-3}
-    plan: dict[str, Any] = {"batch_size": 20, "clip": 1.0, "eval_every": steps, "log_every": 10}
-    fitted = fit(model, task, optimiser=optimiser, steps=steps, eval_batches=2, **plan)
-    return model, fitted.rows
-
-
 def figure_4_2(lag: int = 30, steps: int = 1500) -> Figure:
     """How much the memory of an NRU changes at each step of the copying task."""
     task = CopyMemory(lag)
     model, rows = copier("nru", task, steps)
-    batch = task.batches(20, generator=Generator().manual_seed(1)).draw()
-    found = gates(model.recurrent, _time_first(batch.x))
-    change = (found.states["m"] - found.before["m"]).abs()
+    change = memory_changes(model, task)
     figure, axes = subplots(1, 2, size=3)
     draw_heatmap(change[:, 0], axes[0, 0], title="change of each number")
     axes[0, 1].plot(change.mean((1, 2)).numpy(), color="black")
@@ -97,7 +82,3 @@ def figure_4_7(lag: int = 30, steps: int = 600) -> Figure:
     axes[0, 0].set_yscale("log")
     draw_lines(losses, axes[0, 1], x="tens of updates", y="loss")
     return figure
-
-
-def _time_first(x: Tensor) -> Tensor:
-    return x.movedim(0, 1)

@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from attractor.continual import MetaSGDCL, train
 from attractor.dynamics import Landscape, euler, vector_field
 from attractor.dynamics.plots import COLOURS, draw_field, draw_surface, subplots
-from attractor.models import HCN, MLP, ResMLP
+from attractor.models import MLP
 from attractor.report.papers import decaynet
-from attractor.tasks import KMNIST, MNIST, Digits
+from attractor.reproduction.computed.learners import two_tasks
+from attractor.reproduction.computed.systems import MINIMA, terrain
 from attractor.tasks.streams import permuted_images
-from attractor.training import Plan, Supervised
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# centre, depth and width of each minimum below a plateau of 20: the two on the left reach 5
-MINIMA = ((-2.2, 1.4, 15.0, 0.9), (-1.8, -1.6, 15.0, 1.5), (2.0, 0.0, 9.0, 1.2))
-
-
-def terrain(x: Tensor, y: Tensor) -> Tensor:
-    """A loss with three minima: two of the same depth and different widths, one that is shallow."""
-    loss = torch.full_like(x, 20.0)
-    for a, b, depth, width in MINIMA:
-        loss = loss - depth * torch.exp(-((((x - a) ** 2 + (y - b) ** 2) / width**2) ** 1.5))
-    return loss
 
 
 def rough(x: Tensor, y: Tensor) -> Tensor:
@@ -157,37 +145,6 @@ def figure_6_8(tasks: int = 5, iterations: int = 100) -> Figure:
         ax.set(ylabel="rate", title=f"{layer} ({name}): {share:.0%} of the last task's are large")
     axes[1, 0].set(xlabel="task", xticks=range(1, tasks + 1))
     return figure
-
-
-@cache
-def two_tasks(steps: int = 525, data: str = "digits") -> dict[str, dict[str, list[float]]]:
-    """Losses and mean gradients of layer 2 of three networks, on one task and then another."""
-    found: dict[str, dict[str, list[float]]] = {}
-    kinds: dict[str, Callable[..., nn.Module]] = {"MLP": MLP, "Res-MLP": ResMLP, "HCN": HCN}
-    first: Any = MNIST(order="flat") if data == "mnist" else Digits(order="flat")
-    second: Any = KMNIST(order="flat", source="test") if data == "mnist" else Digits(order="flat")
-    size = first.input_size
-    for name, kind in kinds.items():
-        model = kind([size, 100, 100, 10], init="xavier", generator=Generator().manual_seed(0))
-        middle = dict(model.named_parameters())[_second_weight(model)]
-        losses, norms = [], []
-        for task in (first, second):
-            sgd = torch.optim.SGD(model.parameters(), 0.01)
-            plan = Plan(steps, log_every=1, eval_every=None)
-            run = Supervised(model, task, sgd, plan, generator=Generator().manual_seed(1))
-            while not run.done:
-                rows = run.advance()
-                losses += [row["loss"] for row in rows if row["split"] == "train"]
-                assert middle.grad is not None
-                norms.append(float(middle.grad.abs().mean()))
-        found[name] = {"loss": losses, "gradient": norms}
-    return found
-
-
-def _second_weight(model: nn.Module) -> str:
-    """The name of the weight between the two hidden layers."""
-    square = [n for n, p in model.named_parameters() if p.shape == (100, 100)]
-    return square[0]
 
 
 def _two_tasks(what: str, label: str, data: str) -> Figure:

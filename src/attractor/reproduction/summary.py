@@ -1,0 +1,101 @@
+"""The first page: which claims hold, which do not and why, to be read in a minute."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from attractor.reproduction.claims import Finding
+from attractor.reproduction.outcomes import WITHOUT_RUNS
+from attractor.reproduction.published import DOCUMENTS
+from attractor.reproduction.tables import claim_rows
+
+Claims = Mapping[str, Sequence[Finding]]
+
+VERDICTS = {
+    "contradicted": "are contradicted",
+    "holds": "hold",
+    "not shown": "are not shown",
+    "few seeds": "have too few seeds",
+    "quick": "have quick runs alone",
+    "not run": "are not run",
+}
+"""Of claims, in the order of the first page, with the words that count them."""
+
+DECIDED = ("contradicted", "holds", "not shown")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """A table in Markdown; numbers of the columns in ``right`` stand on the right."""
+    lines = [_line(columns)]
+    lines.append(_line("---:" if place in right else "---" for place in range(len(columns))))
+    lines += [_line(row) for row in rows]
+    return "\n".join(lines)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def counted(claims: Claims) -> str:
+    """How many claims have which verdict: in one sentence, and by document."""
+    by_document: dict[str, Counter[str]] = {key: Counter() for key in DOCUMENTS}
+    for key, found in claims.items():
+        by_document[key.partition("/")[0]].update(one.verdict for one in found)
+    every = sum(by_document.values(), Counter[str]())
+    said = ", ".join(f"{every[one]} {word}" for one, word in VERDICTS.items() if every[one])
+    shown = [verdict for verdict in VERDICTS if every[verdict]]
+    rows = [
+        [DOCUMENTS[key], str(counts.total()), *(str(counts[one] or "") for one in shown)]
+        for key, counts in by_document.items()
+        if counts
+    ]
+    head = f"Of {every.total()} claims {said}."
+    places = range(1, len(shown) + 2)
+    return f"{head}\n\n{table(('document', 'claims', *shown), rows, right=places)}"
+
+
+def decided(claims: Claims) -> str:
+    """The claims that runs at the budget of their document decide."""
+    return _listed(claims, lambda one: one.verdict in DECIDED and not _computed(one))
+
+
+def computed(claims: Claims) -> str:
+    """The claims that are counted, worked out or simulated."""
+    return _listed(claims, lambda one: one.verdict in DECIDED and _computed(one))
+
+
+def quick(claims: Claims) -> str:
+    """The claims of which there are short runs alone, or too few: they decide nothing."""
+    return _listed(claims, lambda one: one.verdict in ("quick", "few seeds"))
+
+
+SUMMARY: dict[str, Callable[[Claims], str]] = {
+    "counts": counted,
+    "claims": decided,
+    "computed": computed,
+    "quick": quick,
+}
+"""By the name of a generated part, what makes it."""
+
+
+def _computed(one: Finding) -> bool:
+    return one.claim.experiment in WITHOUT_RUNS
+
+
+def _listed(claims: Claims, wanted: Callable[[Finding], bool]) -> str:
+    told = [(key, one) for key, found in claims.items() for one in found if wanted(one)]
+    if not told:
+        return "None yet."
+    order = {verdict: place for place, verdict in enumerate(VERDICTS)}
+    told.sort(key=lambda item: (order[item[1].verdict], item[0]))
+    rows = [
+        [f"**{one.verdict}**", one.claim.says, _short(one), f"`{key}`", one.why]
+        for key, one in told
+    ]
+    return table(("verdict", "claim", "ours less the other", "target", "why"), rows)
+
+
+def _short(one: Finding) -> str:
+    _, difference, half, _, _, p, _ = claim_rows([one])[0]
+    seeds = "" if one.half_width is None and _computed(one) else f"{one.n} seeds"
+    told = (f"{difference} {half}".strip(), seeds, p and f"p {p}")
+    return ", ".join(filter(None, told))
