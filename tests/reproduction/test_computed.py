@@ -55,7 +55,7 @@ def test_numbers_of_the_documents_are_under_their_rows_and_columns() -> None:
     for number in removed:
         one = by_place[number.row, number.column]
         assert number.quoted or one.single is not None
-    assert by_place["IRC-T-LSTM 2 layers 650/650", "parameters removed"].verdict == "agrees"
+    assert by_place["IRC-T-LSTM 2 layers 650/650", "RNN parameters"].verdict == "agrees"
     assert by_place["LSTM 3 layers 400/1150", "RNN parameters"].verdict == "better"
 
 
