@@ -41,6 +41,7 @@ def test_version() -> None:
         ["data", "fetch"],
         ["doctor"],
         ["bench"],
+        ["bench", "optimisers"],
         ["meta"],
         ["meta", "train"],
         ["meta", "test"],

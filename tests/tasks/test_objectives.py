@@ -34,6 +34,20 @@ def test_a_quadratic_is_its_equation() -> None:
     assert task.value(W @ theta, y).item() == pytest.approx(expected, rel=1e-5)
 
 
+def test_a_quadratic_has_the_condition_number_that_is_asked_for() -> None:
+    W, y = (part.double().numpy() for part in parts(Quadratic(8, condition=1e4)))
+    values = np.linalg.eigvalsh(2 * W.T @ W)
+    assert values.max() / values.min() == pytest.approx(1e4, rel=1e-2)
+    assert values.max() == pytest.approx(2, rel=1e-5)
+    apart = np.diff(np.log10(np.sort(values)))
+    assert apart == pytest.approx(np.full(7, 4 / 7), rel=1e-2)
+    least = np.linalg.solve(W, y)
+    assert 0.3 < np.square(least).mean() < 3  # a standard normal point, in the flat directions too
+    assert not np.allclose(W, np.diag(np.diag(W)), atol=0.1)
+    with pytest.raises(InputError, match="expected condition to be at least 1"):
+        Quadratic(8, condition=0.5)
+
+
 def test_the_least_value_of_a_quadratic_is_where_least_squares_finds_it() -> None:
     task = Quadratic(6)
     W, y = (part.double() for part in parts(task))

@@ -1,19 +1,8 @@
 """A result as tables of text, for a terminal or a page."""
 
-from typing import NamedTuple
-
 from attractor.bench.cells import Timed
 from attractor.bench.result import Result
-
-MISSING = "–"
-
-
-class Table(NamedTuple):
-    """A heading, the names of columns, and rows of as many cells."""
-
-    title: str
-    columns: list[str]
-    rows: list[list[str]]
+from attractor.results.table import MISSING, Table
 
 
 def tables(result: Result) -> list[Table]:

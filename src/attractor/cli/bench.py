@@ -1,12 +1,27 @@
-"""``attractor bench``: how fast cells are beside torch's own."""
+"""``attractor bench``: how fast cells are beside torch's own, and how well optimisers train."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from attractor.errors import InputError
 
-def bench(
+Baseline = Annotated[
+    Path | None,
+    typer.Option(help="An earlier result: exit with 1 if something has become worse."),
+]
+KeepMemory = Annotated[
+    bool, typer.Option(help="Ask the allocator to keep memory, as attractor run does.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+
+
+@app.callback(epilog="Example: attractor bench --quick")
+def cells(
+    context: typer.Context,
     quick: Annotated[bool, typer.Option(help="Few shapes and short: about two minutes.")] = False,
     cell: Annotated[list[str] | None, typer.Option(help="Only this cell; may be repeated.")] = None,
     shape: Annotated[
@@ -15,19 +30,19 @@ def bench(
     ] = None,
     seconds: Annotated[float, typer.Option(min=0, help="For each case, unless quick.")] = 2.0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write JSON here.")] = None,
-    baseline: Annotated[
-        Path | None,
-        typer.Option(help="An earlier --out: exit with 1 if a layer lost more than 10%."),
-    ] = None,
-    keep_memory: Annotated[
-        bool, typer.Option(help="Ask the allocator to keep memory, as attractor run does.")
-    ] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    baseline: Baseline = None,
+    keep_memory: KeepMemory = True,
+    quiet: Quiet = False,
 ) -> None:
-    """Measure every cell beside nn.LSTM, nn.GRU and its own plain loop, and how times grow."""
+    """Measure every cell beside nn.LSTM, nn.GRU and its own plain loop, and how times grow.
+
+    With `optimisers`: how well torch's optimisers, others and learned rules train.
+    """
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return
     from attractor import bench as benchmark
     from attractor.cli.progress import counted
-    from attractor.cli.tables import table
     from attractor.cli.text import warn
     from attractor.files import check_target
     from attractor.runs import memory
@@ -44,12 +59,107 @@ def bench(
         )
     if out is not None:
         benchmark.save(result, out)
-    for one in benchmark.tables(result):
-        typer.echo(one.title)
-        table(one.columns, one.rows, right=range(1, len(one.columns)))
+    _print(benchmark.tables(result))
     for name in result.left_out:
         warn(f"{name}: left out, for it would take more than half of the machine's memory")
     lost = [] if before is None else benchmark.losses(before, result)
     for loss in lost:
         warn(f"slower than {baseline}: {loss}")
     raise typer.Exit(1 if lost else 0)
+
+
+@app.command("optimisers", epilog="Example: attractor bench optimisers --quick")
+def optimisers(
+    quick: Annotated[bool, typer.Option(help="Short trainings: ten minutes or less.")] = False,
+    task: Annotated[list[str] | None, typer.Option(help="Only this task; may be repeated.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only this optimiser; may be repeated.")
+    ] = None,
+    horizon: Annotated[
+        list[int] | None, typer.Option(min=1, help="So many updates; may be repeated.")
+    ] = None,
+    seed: Annotated[
+        list[str] | None, typer.Option("--seed", "--seeds", help="3, 0-9 or 0,2,5.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder of what is done, in which the same command goes on, and of the report; "
+            "runs/bench-optimisers, or with -quick.",
+            show_default=False,
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Trainings at a time; by default all cores."),
+    ] = None,
+    baseline: Baseline = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train with Adam, AdamW, NAdamW, SGD, ScheduleFree, Prodigy and every learned rule."""
+    from attractor.bench import optimisers as benchmark
+    from attractor.cli.progress import counted
+    from attractor.cli.run import parse_seeds
+    from attractor.cli.text import warn
+    from attractor.files import write_atomic
+    from attractor.report import build, write
+    from attractor.results import standing as results
+    from attractor.results.standing_tables import markdown, tables
+    from attractor.runs.memory import keep_memory
+    from attractor.training import Stopped
+
+    keep_memory()
+    folder = out or Path("runs", f"bench-optimisers{'-quick' if quick else ''}")
+    before = None if baseline is None else results.load(baseline)
+    seeds = parse_seeds(",".join(seed or []))
+    try:
+        with counted("bench optimisers", "cell", quiet=quiet, note=str) as show:
+            found = benchmark.bench(
+                folder,
+                tasks=task or (),
+                only=only or (),
+                horizons=horizon or (),
+                seeds=seeds,
+                quick=quick,
+                jobs=jobs,
+                on_case=show,
+            )
+    except Stopped:
+        warn(f"stopped; what is done is kept in {folder}, and the same command goes on there.")
+        raise typer.Exit(130) from None
+    _print(tables(found))
+    for name in found.left_out:
+        warn(f"left out: {name}")
+    results.save(found, folder / "optimisers.json")
+    write_atomic(folder / "optimisers.md", markdown(found))
+    write(build([], benchmarks=[found]), folder / "report.html")
+    typer.echo(f"report: {folder / 'report.html'}")
+    lost = [] if before is None else results.worse(before, found)
+    for loss in lost:
+        warn(f"worse than {baseline}: {loss}")
+    raise typer.Exit(1 if lost else 0)
+
+
+def _refuse_options(context: typer.Context) -> None:
+    """Options before the name of what is measured would be those of cells."""
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in context.params
+        if str(context.get_parameter_source(name)).endswith("COMMANDLINE")
+    ]
+    if given:
+        name = context.invoked_subcommand
+        raise InputError(
+            f"expected options after {name!r}, but got {given[0]} before it. "
+            f"Try attractor bench {name} {given[0]}."
+        )
+
+
+def _print(found: list[Any]) -> None:
+    from attractor.cli.tables import table
+
+    for one in found:
+        typer.echo(one.title)
+        table(one.columns, one.rows, right=range(1, len(one.columns)))

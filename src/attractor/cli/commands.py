@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from attractor.cli.analyse import analyse
-from attractor.cli.bench import bench
+from attractor.cli.bench import app as bench
 from attractor.cli.compare import compare
 from attractor.cli.data import app as data
 from attractor.cli.doctor import doctor
@@ -45,7 +45,7 @@ app.command("list", epilog="Example: attractor list cells")(list_)
 app.command("report", epilog="Example: attractor report runs/demo -o report.html")(report)
 app.command("analyse", epilog="Example: attractor analyse cobweb --map 'tanh(3*x)'")(analyse)
 app.command("figure", epilog="Example: attractor figure decaynet-2 --out figure.svg")(figure)
-app.command("bench", epilog="Example: attractor bench --quick")(bench)
+app.add_typer(bench, name="bench")
 app.add_typer(meta, name="meta")
 app.add_typer(data, name="data")
 app.command("doctor", epilog="Example: attractor doctor")(doctor)

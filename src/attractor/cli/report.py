@@ -7,7 +7,9 @@ import typer
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of runs.")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="Run folders, folders of runs, and files of benchmarks.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path(
         "report.html"
     ),
@@ -23,12 +25,15 @@ def report(
         return
     from attractor.cli.text import warn
     from attractor.report import build, write
+    from attractor.results.standing import load
     from attractor.runs.read import read_runs
 
-    whole, damaged = read_runs(runs)
+    benchmarks = [load(path) for path in runs if path.suffix == ".json"]
+    folders = [path for path in runs if path.suffix != ".json"]
+    whole, damaged = read_runs(folders) if folders else ([], [])
     for one in damaged:
         warn(f"{one.folder} is damaged and left out: {one.reason}")
-    write(build(whole, title, damaged), out)
+    write(build(whole, title, damaged, benchmarks=benchmarks), out)
     typer.echo(str(out))
 
 

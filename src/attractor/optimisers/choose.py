@@ -51,10 +51,9 @@ def choose(
     pretrained = options.pop("pretrained", None)
     if pretrained not in (None, False):
         return _weights(entry.kind.key, pretrained, options)
-    if pretrained is None and not options and (names := _names(entry.kind.key)):
-        rules = [load_pretrained(entry.kind.key, name) for name in names]
-        if fitting := [rule for rule in rules if _fits(rule, shown)]:
-            return fitting[0]
+    if pretrained is None and not options and _names(entry.kind.key):
+        if (fitting := pretrained_for(entry.kind.key, shown)) is not None:
+            return fitting
         logger.warning(
             "%s comes with weights for inputs of other sizes alone; it starts untrained, and an "
             "untrained rule may move nothing. Try `attractor meta train`.",
@@ -62,6 +61,24 @@ def choose(
         )
     drawn = {"generator": generator} if entry.draws else {}
     return entry(**{**sizes(entry, model, shown), **options}, **drawn)
+
+
+def pretrained_for(kind: str, shown: Tensor | None = None) -> Rule | None:
+    """The first rule of a kind that comes with attractor and can read what a model is shown.
+
+    Args:
+        kind: a key of ``OPTIMISERS``.
+        shown: a batch of what the model is shown, for a rule that wants to see it.
+
+    Example:
+        >>> import torch
+        >>> pretrained_for("mtl2l", torch.zeros(1, 8, 8)).context_size
+        64
+        >>> pretrained_for("mtl2l", torch.zeros(1, 3)) is None
+        True
+    """
+    rules = (load_pretrained(kind, name) for name in _names(kind))
+    return next((rule for rule in rules if _fits(rule, shown)), None)
 
 
 def _weights(kind: str, pretrained: object, options: dict[str, Any]) -> Rule:

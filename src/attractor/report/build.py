@@ -14,7 +14,9 @@ from attractor.files import write_atomic
 from attractor.report.bundle import plotting_script, script_safe
 from attractor.report.chapter import chapter
 from attractor.report.figures import Figure
+from attractor.report.standing import standing_part
 from attractor.report.tables import STRIP_WIDTH
+from attractor.results.standing import Standing
 from attractor.runs.read import Damaged, Run
 
 
@@ -23,6 +25,7 @@ def build(
     title: str | None = None,
     damaged: Sequence[Damaged] = (),
     *,
+    benchmarks: Sequence[Standing] = (),
     watch: str = "",
 ) -> str:
     """Turn runs into one HTML page. The same runs give the same page, byte for byte.
@@ -32,24 +35,29 @@ def build(
             experiments or budgets get a chapter each.
         title: the heading; ``None`` takes it from the runs.
         damaged: run folders that could not be read, which the page names.
+        benchmarks: of optimisers, as :func:`attractor.results.standing.load` returns them; each
+            gets a part after the chapters.
         watch: the version of a page that is served and asks now and then for the next one.
 
     Returns:
         The page; it holds its styles, scripts and data, and asks for nothing else.
     """
-    if not runs:
+    if not (runs or benchmarks):
         raise InputError("expected at least one run for a report, but got none. Try runs.")
     parts: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         parts.setdefault((run.experiment, run.budget), []).append(run)
     chapters = [chapter(part) for part in parts.values()]
+    standings = [standing_part(one) for one in benchmarks]
     if title is None:
-        title = _title([part.title for part in chapters])
+        title = _title([*(part.title for part in chapters), *(part.title for part in standings)])
+    figures = [figure for part in chapters for figure in (*part.figures, *part.matrices)]
     return page(
         "report.html.j2",
-        [figure for part in chapters for figure in (*part.figures, *part.matrices)],
+        [*figures, *(part.figure for part in standings)],
         title=title,
         chapters=chapters,
+        benchmarks=standings,
         damaged=damaged,
         strip_width=STRIP_WIDTH,
         watch=watch,

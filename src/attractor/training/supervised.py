@@ -155,6 +155,8 @@ class Supervised:
         self._best_weights: dict[str, Tensor] | None = None
         self._placed = False
         self._reader = seen_by(model.train())
+        if averages(optimiser):  # schedule-free ones take no step before they are told to
+            optimiser.train()  # type: ignore[attr-defined]
 
     @property
     def done(self) -> bool:

@@ -1,0 +1,109 @@
+"""A whole benchmark of optimisers: every contender on every task, and what it came to."""
+
+import random
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from attractor.bench.optimisers.contenders import CONTENDERS, contender, rules
+from attractor.bench.optimisers.tasks import TASKS, horizons_of
+from attractor.bench.optimisers.trial import Case, Kept, measure
+from attractor.bench.run import OnCase, facts
+from attractor.checks import whole
+from attractor.errors import RunError
+from attractor.results.standing import Standing
+from attractor.runs.jobs import Ended, cores, do_all
+from attractor.training import Stopped
+
+SEEDS, QUICK_SEEDS = range(5), range(3)
+
+
+def bench(
+    folder: Path,
+    *,
+    tasks: Sequence[str] = (),
+    only: Sequence[str] = (),
+    horizons: Sequence[int] = (),
+    seeds: Sequence[int] = (),
+    quick: bool = False,
+    jobs: int | None = None,
+    on_case: OnCase = lambda done, total, name: None,
+) -> Standing:
+    """Compare optimisers, and keep every training in a folder, from which it goes on.
+
+    Args:
+        folder: for what is done.
+        tasks: keys of `TASKS`; all if empty.
+        only: contenders, by hand or learned; all if empty.
+        horizons: updates; those of each task if empty.
+        seeds: of the trainings that count; five if empty, of the quick benchmark three.
+        quick: short trainings, ten minutes in all.
+        jobs: processes; as many as there are cores if None.
+        on_case: is told how far it is.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     asked = {"tasks": ["quadratic"], "only": ["sgd"], "horizons": [5]}
+        ...     found = bench(Path(folder), **asked, quick=True, jobs=1)
+        >>> found.contenders, len(found.outcomes[0].losses)
+        (['sgd'], 3)
+    """
+    cases = all_cases(tasks, only, horizons, seeds, quick=quick)
+    order = random.Random(0).sample(cases, len(cases))  # noqa: S311 - so that the time left is known
+    done = 0
+
+    def note(ended: Ended[Case]) -> None:
+        nonlocal done
+        done += 1
+        on_case(done, len(cases), str(ended.config))
+
+    on_case(0, len(cases), "")
+    ended = do_all(
+        order,
+        partial(measure, folder=folder),
+        name=str,
+        jobs=jobs or cores(),
+        on_end=note,
+    )
+    _raise_if_broken(ended)
+    outcomes = [Kept(case, folder).outcome(case) for case in cases]
+    return Standing(
+        facts([]),
+        quick,
+        {case.task: TASKS[case.task].title for case in cases},
+        cases[0].seeds,
+        tuple(one for one in outcomes if one is not None),
+        tuple(dict.fromkeys(one.message for one in ended if one.how == "refused")),
+    )
+
+
+def all_cases(
+    tasks: Sequence[str],
+    only: Sequence[str],
+    horizons: Sequence[int],
+    seeds: Sequence[int],
+    *,
+    quick: bool,
+) -> list[Case]:
+    """Every cell of the table that is asked for."""
+    names = list(dict.fromkeys(only)) or [*CONTENDERS, *rules()]
+    for name in names:
+        contender(name)
+    chosen = tuple(dict.fromkeys(seeds)) or tuple(QUICK_SEEDS if quick else SEEDS)
+    for seed in chosen:
+        whole("seed", seed, 0)
+    updates = [whole("horizon", number, 1) for number in dict.fromkeys(horizons)]
+    return [
+        Case(task, horizon, name, chosen, quick)
+        for task in list(dict.fromkeys(tasks)) or TASKS
+        for horizon in horizons_of(task, quick=quick, asked=updates)
+        for name in names
+    ]
+
+
+def _raise_if_broken(ended: Sequence[Ended[Case]]) -> None:
+    if any(one.how == "stopped" for one in ended):
+        raise Stopped
+    if failed := [one.message for one in ended if one.how == "failed"]:
+        raise RunError(failed[0])

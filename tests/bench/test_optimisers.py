@@ -1,0 +1,206 @@
+"""The benchmark of optimisers: who runs on what, how rates are chosen, and what is kept."""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from typer.testing import CliRunner
+
+from attractor.bench.optimisers import CONTENDERS, HORIZONS, TASKS, bench, rules, trial
+from attractor.bench.optimisers.contenders import contender, make, package, rung
+from attractor.bench.optimisers.run import all_cases
+from attractor.bench.optimisers.tasks import problem
+from attractor.bench.optimisers.trial import TUNING_SEED, Case, Kept, Trial, measure, tuned
+from attractor.cli.commands import app
+from attractor.errors import InputError
+from attractor.optimisers import shipped
+from attractor.report import build
+from attractor.results.standing import Outcome, Standing, load, save
+from attractor.training import Stopped
+from experiments.helpers import called
+
+CASE = Case("digits-mlp", 30, "adam", (0, 1), True)
+SMALL = ["digits-mlp", "digits-zero", "logistic", "quadratic", "digits-lstm", "digits-nru"]
+
+
+def never() -> bool:
+    return False
+
+
+def test_all_that_was_asked_for_is_there() -> None:
+    hand = {"adam", "adamw", "nadamw", "sgd"}
+    assert hand | {f"{name}-cosine" for name in hand} <= {*CONTENDERS}
+    assert {"schedulefree", "prodigy"} <= {*CONTENDERS}
+    assert {*rules()} == {name.partition("/")[0] for name in shipped()}
+    wanted = {*SMALL, "mnist-convnet", "ptb-transformer", "cifar10-resnet20"}
+    assert wanted == {*TASKS}
+    whole = all_cases((), (), (), (), quick=False)
+    assert len(whole) == len(TASKS) * len(HORIZONS) * (len(CONTENDERS) + len(rules()))
+    assert {one.seeds for one in whole} == {(0, 1, 2, 3, 4)}
+
+
+def test_optimisers_are_what_their_names_say() -> None:
+    weights = [nn.Parameter(torch.ones(2))]
+    made: Any = make("nadamw-cosine", 0.03, torch.zeros(1, 1))(weights)
+    group = made.param_groups[0]
+    assert isinstance(made, torch.optim.NAdam)
+    assert (group["lr"], group["weight_decay"], group["decoupled_weight_decay"]) == (
+        0.03,
+        0.01,
+        True,
+    )
+    momentum: Any = make("sgd", 0.3, torch.zeros(1, 1))(weights)
+    assert momentum.param_groups[0]["momentum"] == 0.9
+    assert make("adam", 0.03, torch.zeros(1, 1))(weights).param_groups[0]["lr"] == 0.03
+    assert (contender("sgd-cosine").schedule, contender("sgd").schedule) == ("cosine", None)
+    assert [rung(i) for i in contender("adam").rungs] == [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2]
+    assert [rung(i) for i in contender("sgd").first(quick=True)] == [0.01, 0.03, 0.1]
+    assert contender("prodigy-cosine").schedule == "cosine"
+
+
+def test_a_package_that_is_not_there_is_named() -> None:
+    with pytest.raises(
+        InputError, match=r'nonesuch.* not installed. Try pip install "attractor\[be'
+    ):
+        package("nonesuch", "Optimiser")
+    with pytest.raises(InputError, match="weights of mtl2l for inputs of 3 numbers"):
+        make("mtl2l", None, torch.zeros(1, 3))
+    with pytest.raises(InputError, match="known optimiser of the benchmark"):
+        contender("adan")
+
+
+@pytest.mark.parametrize("best", [-9, -3, 0, 2, 5])
+def test_the_search_does_not_end_at_its_edge(best: int) -> None:
+    tried = list[int]()
+
+    def loss(index: int) -> float:
+        tried.append(index)
+        return math.inf if index > 6 else abs(index - best)
+
+    assert tuned(loss, range(-2, 1)) == best
+    assert {best - 1, best + 1} <= {*tried}
+    assert len(tried) == len({*tried})
+
+
+def test_the_search_ends_where_nothing_helps() -> None:
+    assert tuned(lambda index: -index, range(3)) == 10
+    assert tuned(lambda index: index, range(3)) == -8
+
+
+def fake(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """Trainings whose loss is least at 0.003, by another amount on each seed."""
+    done = list[tuple[Any, ...]]()
+
+    def train(case: Case, rate: float | None, seed: int, split: Any) -> Trial:
+        done.append((rate, seed, split))
+        assert rate is not None
+        return Trial(rate, seed, split, 1 + seed + abs(math.log(rate / 0.003)), 0.5 - 0.1 * seed)
+
+    monkeypatch.setattr(trial, "train", train)
+    return done
+
+
+def test_rates_are_chosen_on_validation_data_of_another_seed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done = fake(monkeypatch)
+    measure(CASE, folder=tmp_path, stop=never)
+    tuning, counted = done[:3], done[3:]
+    assert tuning == [(rate, TUNING_SEED, "valid") for rate in (1e-3, 3e-3, 1e-2)]
+    assert counted == [(3e-3, 0, "test"), (3e-3, 1, "test")]
+    assert TUNING_SEED not in CASE.seeds
+    found = Kept(CASE, tmp_path).outcome(CASE)
+    assert found is not None
+    assert (found.rate, found.tried, found.losses) == (3e-3, (1e-3, 3e-3, 1e-2), (1.0, 2.0))
+    assert found.seconds == pytest.approx(0.4)
+
+
+def test_what_is_done_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    done = fake(monkeypatch)
+    with pytest.raises(Stopped):
+        measure(CASE, folder=tmp_path, stop=lambda: len(done) == 4)
+    assert Kept(CASE, tmp_path).outcome(CASE) is None
+    measure(CASE, folder=tmp_path, stop=never)
+    assert len(done) == 5
+    more = CASE._replace(seeds=(0, 1, 7))
+    measure(more, folder=tmp_path, stop=never)
+    assert done[5:] == [(3e-3, 7, "test")]
+    (file,) = (tmp_path / "trials").iterdir()
+    changed = json.loads(file.read_text())
+    changed["key"]["weights"] = ["of another rule"]
+    file.write_text(json.dumps(changed))
+    assert Kept(CASE, tmp_path).trials == []
+    file.write_text("{")
+    assert Kept(CASE, tmp_path).trials == []
+
+
+def test_a_training_that_diverges_is_infinitely_bad(tmp_path: Path) -> None:
+    case = Case("quadratic", 40, "sgd", (0,), True)
+    found = trial.train(case, 1e30, 0, "test")
+    assert found.loss == math.inf
+    kept = Kept(case, tmp_path)
+    kept.add(found)
+    assert Kept(case, tmp_path).trials == [found]
+
+
+def test_what_takes_too_long_is_left_out_of_the_quick_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "LIMIT", 0.0)
+    case = Case("quadratic", 40, "sgd", (0,), True)
+    with pytest.raises(InputError, match="sgd, quadratic, 40 updates: left out of the quick"):
+        trial.train(case, 0.1, 0, "test")
+    trial.train(case._replace(quick=False), 0.1, 0, "test")
+
+
+@pytest.mark.parametrize("task", SMALL)
+def test_every_task_trains(task: str) -> None:
+    start = trial.train(Case(task, 1, "sgd", (0,), True), 1e-9, 0, "test")
+    ended = trial.train(Case(task, 20, "anytime", (0,), True), None, 0, "test")
+    assert math.isfinite(ended.loss)
+    assert ended.loss < start.loss
+
+
+def test_the_last_layer_starts_at_zero() -> None:
+    made = problem("digits-zero", True).model(torch.Generator().manual_seed(0))
+    *first, weight, bias = made.parameters()
+    assert not weight.any()
+    assert not bias.any()
+    assert first[0].all()
+
+
+def test_without_data_a_task_is_skipped_and_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ATTRACTOR_DATA", str(tmp_path / "none"))
+    monkeypatch.setattr(trial, "problem", lambda task, quick: TASKS[task].make(quick))
+    asked: Any = {"tasks": ["logistic", "mnist-convnet"], "only": ["schedulefree", "anytime"]}
+    found = bench(tmp_path, **asked, horizons=[4], seeds=[5, 3], quick=True, jobs=1)
+    assert found.places == [("logistic", 4)]
+    assert found.contenders == ["schedulefree", "anytime"]
+    (said,) = found.left_out
+    assert "mnist" in said.lower()
+    assert found.seeds == (5, 3)
+
+
+def test_command(tmp_path: Path) -> None:
+    before = Outcome("quadratic", 3, "sgd", 0.1, (0.1,), (1e-9,), 1.0)
+    save(Standing({}, True, {}, (4,), (before,)), tmp_path / "before.json")
+    asked = ["bench", "optimisers", "--quick", "--task", "quadratic", "--only", "sgd"]
+    asked += ["--horizon", "3", "--seeds", "4", "-j", "1", "-o", str(tmp_path)]
+    done = called(*asked, "--baseline", tmp_path / "before.json")
+    assert done.returncode == 1
+    assert re.search("worse than .*before.json: sgd, quadratic, 3 updates", done.stderr)
+    assert "quadratic of condition number" in done.stdout
+    assert "`sgd`" in (tmp_path / "optimisers.md").read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "Performance profiles" in page
+    assert build([], benchmarks=[load(tmp_path / "optimisers.json")]) == page
+
+
+def test_options_come_after_what_is_measured() -> None:
+    found = CliRunner().invoke(app, ["bench", "--quick", "optimisers"])
+    assert "Try attractor bench optimisers --quick" in str(found.exception)
