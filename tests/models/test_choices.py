@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from attractor.errors import InputError
 from attractor.models import SequenceTagger
-from attractor.models.choices import Reward
+from attractor.models.choices import Reward, drawn
 from attractor.tasks import IGNORE, Batch, Penalised
 from attractor.tasks.answers import cross_entropy
 from reference import tardis
@@ -66,7 +66,7 @@ def test_the_loss_of_choices_is_that_of_the_reference(reward: Reward) -> None:
         expected = tardis.reinforce_loss(log_probs, signal) / steps
         if reward == "auxiliary":
             expected -= rewards.sum() / (y != IGNORE).sum().item()
-        found = model.choices(x, said.said, states, y)
+        found = model.choices(said.said, drawn(x, states), y)
         assert found.item() == pytest.approx(expected, rel=1e-9)
     np.testing.assert_allclose(model.choices.mean.numpy(), mean)
 
@@ -85,7 +85,7 @@ def test_a_batch_that_asks_for_nothing_costs_nothing() -> None:
     assert model.choices is not None
     output, _, states = model.recurrent(x, return_states=True)
     nothing = torch.full_like(y, IGNORE)
-    assert model.choices(x, model.readout(output), states, nothing).item() == 0
+    assert model.choices(model.readout(output), drawn(x, states), nothing).item() == 0
 
 
 def test_the_choices_are_taught_and_the_loss_is_that_of_the_task() -> None:
@@ -102,7 +102,7 @@ def test_the_choices_are_taught_and_the_loss_is_that_of_the_task() -> None:
             assert cost.item() == 0
         else:
             output, _, states = model.recurrent(x, return_states=True)
-            cost = model.choices(x, model.readout(output), states, y)
+            cost = model.choices(model.readout(output), drawn(x, states), y)
         torch.autograd.backward(cost)
         grads.append([p.grad for p in model.parameters() if p.grad is not None])
     assert len(grads[0]) == len(grads[1]) > 0

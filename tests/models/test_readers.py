@@ -54,7 +54,7 @@ def test_packed_strokes_end_where_they_end() -> None:
 
 @pytest.mark.parametrize("cell", sorted(CELLS))
 def test_every_cell_reads_strokes(cell: str) -> None:
-    options = {"length": 12} if cell.startswith("decaynet") else {}
+    options: Any = {"length": 12} if cell.startswith("decaynet") else {}
     model = StrokeReader(cell, 4, 8, 10, generator=seeded(), **options)
     x, y = torch.randn(2, 9, 4, generator=seeded(1)), torch.tensor([[3, 1, 9], [0, 4, 4]])
     torch.autograd.backward(nn.functional.cross_entropy(model(x, y).flatten(0, 1), y.flatten()))

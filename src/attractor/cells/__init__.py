@@ -40,6 +40,7 @@ from attractor.cells.lstm1997 import LSTM1997Cell as LSTM1997Cell
 from attractor.cells.memory.reinforce import AuxiliaryReward as AuxiliaryReward
 from attractor.cells.memory.reinforce import Baseline as Baseline
 from attractor.cells.memory.reinforce import initial_baseline as initial_baseline
+from attractor.cells.memory.reinforce import log_likelihoods as log_likelihoods
 from attractor.cells.memory.reinforce import reinforce_loss as reinforce_loss
 from attractor.cells.nru import NRUCell as NRUCell
 from attractor.cells.nru import NRUState as NRUState

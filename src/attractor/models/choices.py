@@ -1,9 +1,11 @@
 """What trains a cell's choices of where to read, beside the loss of the task: REINFORCE."""
 
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
-import torch.nn.functional as F
+import torch
 from torch import Generator, Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from attractor.cells import (
     AuxiliaryReward,
@@ -12,13 +14,27 @@ from attractor.cells import (
     Recurrent,
     TARDISCell,
     initial_baseline,
+    log_likelihoods,
     reinforce_loss,
 )
 from attractor.checks import number, one_of
 from attractor.errors import InputError
-from attractor.tasks.batch import IGNORE
+from attractor.tasks import IGNORE, Penalised
 
 Reward = Literal["likelihood", "auxiliary"]
+
+
+class Drawn(NamedTuple):
+    """Choices of where to read, and what the steps that are asked, the last ones, had before them.
+
+    Shape:
+        log_prob ``(time, batch)``, how likely each choice was; read ``(asked, batch, features)``,
+        or ``None`` for a cell that does not say; shown ``(batch, asked, features)``.
+    """
+
+    log_prob: Tensor
+    read: Tensor | None
+    shown: Tensor
 
 
 class Choices(nn.Module):
@@ -41,20 +57,20 @@ class Choices(nn.Module):
         generator: draws the initial weights of the auxiliary answer.
 
     Shape:
-        x ``(batch, time, features)``, said ``(batch, time, output_size)``, y ``(batch, time)``;
+        said ``(batch, asked, output_size)``, y ``(batch, asked)``, or bits in the shape of said;
         the loss is a scalar.
 
     Example:
-        >>> import torch
         >>> layer = Recurrent("tardis", 3, 8, estimator="reinforce", batch_first=True)
         >>> choices = Choices(layer, 8, "auxiliary")
         >>> x, y = torch.randn(2, 5, 3), torch.randint(8, (2, 5))
         >>> output, _, states = layer(x, return_states=True)
-        >>> choices(x, output, states, y).shape
+        >>> choices(output, drawn(x, states), y).shape
         torch.Size([])
 
-    Departs from the paper: the mean over steps, not their sum, as the loss of the task is a mean;
-    the discount, which the thesis does not say, is 0.9.
+    Departs from the paper: the mean over the steps that are asked, not their sum, as the loss of
+    the task is a mean; the discount, which the thesis does not say, is 0.9; the auxiliary answer
+    sees words as the layer does, embedded.
 
     References:
         Chandar (2020), equations 3.13 to 3.17.
@@ -96,18 +112,31 @@ class Choices(nn.Module):
         self.register_buffer("mean", start.mean)
         self.register_buffer("variance", start.variance)
 
-    def forward(self, x: Tensor, said: Tensor, states: Any, y: Tensor) -> Tensor:
-        """The loss of the choices in `states`; moves the averages."""
-        if self.auxiliary is None:
-            rewards, answers = likelihoods(said, y).T, 0.0
+    def forward(self, said: Tensor, seen: Drawn, y: Tensor) -> Tensor:
+        """The loss of the choices; moves the averages."""
+        if self.auxiliary is None or seen.read is None:
+            rewards, answers = log_likelihoods(said, y).T, 0.0
         else:
-            rewards = self.auxiliary(states.r[:, 0], x.transpose(0, 1), y.T)
+            rewards = self.auxiliary(seen.read, seen.shown.transpose(0, 1), y.transpose(0, 1))
             answers = -rewards.sum() / (y != IGNORE).sum().clamp(min=1)
         before = Baseline(self.mean, self.variance)
-        log_probs = states.log_prob[:, 0]
-        loss, after = reinforce_loss(log_probs, rewards, before, discount=self.discount)
+        loss, after = reinforce_loss(seen.log_prob, rewards, before, discount=self.discount)
         self.mean, self.variance = after
-        return loss / len(log_probs) + answers
+        return loss / len(rewards) + answers
+
+    def priced(self, said: Tensor, seen: Drawn, also: Tensor | float = 0.0) -> Penalised:
+        """An answer with what its choices cost once it is known what was asked, and what else."""
+        return Penalised(said, partial(self._taught, said, seen, also))
+
+    def _taught(self, said: Tensor, seen: Drawn, also: Tensor | float, y: Tensor) -> Tensor:
+        """What teaches the choices: its gradient counts, while its value says nothing and is zero.
+
+        An answer to a whole sequence is one to its last step.
+        """
+        if said.dim() == 2:
+            said, y = said.unsqueeze(1), y.unsqueeze(1)
+        cost: Tensor = self(said, seen, y)
+        return cost - cost.detach() + also
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
         """As ever, with as many averages as were saved."""
@@ -123,15 +152,33 @@ def _draws(part: nn.Module) -> bool:
     return isinstance(part, DNTMCell) and part.discrete
 
 
-def likelihoods(said: Tensor, y: Tensor) -> Tensor:
-    """The logarithm of the likelihood of each answer; zero where nothing is asked.
+def drawn(x: Tensor | PackedSequence, states: Any, asked: int | None = None) -> Drawn:
+    """The choices that are in the states of a layer which has read x.
+
+    Args:
+        x: what was read, ``(batch, time, features)`` or packed.
+        states: what the layer gave with ``return_states=True``.
+        asked: how many of the last steps are; ``None`` means all. Packed sequences are moved so
+            that all end at the last step.
 
     Example:
-        >>> import torch
-        >>> likelihoods(torch.zeros(1, 2, 4), torch.tensor([[3, -100]])).abs()  # log 4
-        tensor([[1.3863, 0.0000]])
+        >>> layer = Recurrent("tardis", 3, 8, estimator="reinforce", batch_first=True)
+        >>> x = torch.randn(2, 5, 3)
+        >>> drawn(x, layer(x, return_states=True)[2], asked=1).shown.shape
+        torch.Size([2, 1, 3])
     """
-    losses = F.cross_entropy(
-        said.flatten(0, -2), y.flatten(), ignore_index=IGNORE, reduction="none"
-    )
-    return -losses.view(y.shape)
+    log_prob, read = states.log_prob[:, 0], getattr(states, "r", None)
+    read = None if read is None else read[:, 0]
+    if isinstance(x, PackedSequence):
+        x, lengths = pad_packed_sequence(x)
+        x, log_prob = _moved(x, lengths), _moved(log_prob, lengths)
+        x, read = x.transpose(0, 1), None if read is None else _moved(read, lengths)
+    first = 0 if asked is None else x.shape[1] - asked
+    return Drawn(log_prob, None if read is None else read[first:], x[:, first:])
+
+
+def _moved(x: Tensor, lengths: Tensor) -> Tensor:
+    """Ragged sequences ``(time, batch, ...)`` moved to end together, with zeros before them."""
+    steps = torch.arange(len(x), device=x.device).unsqueeze(1) - (len(x) - lengths.to(x.device))
+    index = steps.clamp(min=0).view(*steps.shape, *[1] * (x.dim() - 2)).expand_as(x)
+    return x.gather(0, index) * (steps >= 0).view(*steps.shape, *[1] * (x.dim() - 2))

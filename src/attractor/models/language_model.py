@@ -11,7 +11,8 @@ from attractor.cells import Cell, Recurrent, weight_drop
 from attractor.cells.init import uniform_
 from attractor.checks import number
 from attractor.errors import InputError
-from attractor.models.sequence import reader, readout
+from attractor.models.choices import Reward, drawn
+from attractor.models.sequence import reader, readout, rewarded
 from attractor.tasks.answers import Penalised
 
 
@@ -64,6 +65,9 @@ class LanguageModel(nn.Module):
         weight_dropout: of recurrent weights.
         activity: :math:`\alpha`.
         slowness: :math:`\beta`.
+        reward: train the choices of the one layer, a cell that reads one place of its memory, by
+            REINFORCE: see `attractor.models.choices.Choices`.
+        discount: of later rewards.
         init: embeddings start evenly between plus and minus this.
         generator: draws the initial weights; ``None`` means torch's default generator.
         options: go to the cells.
@@ -73,7 +77,7 @@ class LanguageModel(nn.Module):
 
     Returns:
         ``(answer, state)``; the state goes into the next call, for the piece that follows. In
-        training with a price of activity the answer is a `Penalised`.
+        training with a price of activity or a reward the answer is a `Penalised`.
 
     Example:
         >>> model = LanguageModel("gru", 50, 8, [16, 8], tied=True)
@@ -105,6 +109,8 @@ class LanguageModel(nn.Module):
         weight_dropout: float = 0.0,
         activity: float = 0.0,
         slowness: float = 0.0,
+        reward: Reward | None = None,
+        discount: float = 0.9,
         init: float = 0.1,
         generator: Generator | None = None,
         **options: Any,
@@ -143,6 +149,12 @@ class LanguageModel(nn.Module):
                     f"hidden={[*hidden[:-1], embedding_size]}, or tied=False."
                 )
             self.readout.weight = self.embedding.weight
+        if reward is not None and len(inner) > 1:
+            raise InputError(
+                f"expected one layer whose choices REINFORCE trains, but got {len(inner)}. Try "
+                f"hidden=[{hidden[0]}], or leave reward out."
+            )
+        self.choices = rewarded(inner[0], vocabulary, reward, discount, generator)
 
     def initial_state(self, batch_size: int) -> tuple[Any, ...]:
         """The state before the first token."""
@@ -152,20 +164,32 @@ class LanguageModel(nn.Module):
     def forward(self, x: Tensor, state: tuple[Any, ...] | None = None) -> tuple[Any, Any]:
         state = self.initial_state(len(x)) if state is None else state
         raw = locked(self._embedded(x), self.rates["input"], self.training)
+        choices = self.choices if self.training else None
         after = []
         for place, (layer, before) in enumerate(zip(self.layers, state, strict=True)):
             if place:
                 raw = locked(raw, self.rates["hidden"], self.training)
-            raw, one = layer(raw, before)
+            if choices is None:
+                raw, one = layer(raw, before)
+            else:
+                shown, (raw, one, states) = raw, layer(raw, before, return_states=True)
+                seen = drawn(shown, states)
             after.append(one)
         dropped = locked(raw, self.rates["output"], self.training)
         said = self.readout(dropped)
-        if self.training and (self.activity or self.slowness):
+        penalty = self._penalty(dropped, raw) if self.training else 0.0
+        if choices is not None:
+            return choices.priced(said, seen, penalty), tuple(after)
+        return Penalised(said, penalty) if isinstance(penalty, Tensor) else said, tuple(after)
+
+    def _penalty(self, dropped: Tensor, raw: Tensor) -> Tensor | float:
+        """The price of activity and of its changes; zero if they have none."""
+        penalty: Tensor | float = 0.0
+        if self.activity:
             penalty = self.activity * dropped.square().mean()
-            if raw.shape[1] > 1:
-                penalty = penalty + self.slowness * raw.diff(dim=1).square().mean()
-            said = Penalised(said, penalty)
-        return said, tuple(after)
+        if self.slowness and raw.shape[1] > 1:
+            penalty = penalty + self.slowness * raw.diff(dim=1).square().mean()
+        return penalty
 
     def _embedded(self, x: Tensor) -> Tensor:
         rate, table = self.rates["embedding"], self.embedding.weight

@@ -29,7 +29,7 @@ class PairClassifier(nn.Module):
         output_size: classes.
         dropout: on embedded words and on :math:`h_T`, in training.
         generator: draws the initial weights; ``None`` means torch's default generator.
-        options: go to `Recurrent`.
+        options: go to `SequenceClassifier`, such as a ``reward``, and to `Recurrent`.
 
     Shape:
         x ``(batch, time)`` of numbers below `vocabulary`, or such a ``PackedSequence``; the answer
@@ -68,10 +68,11 @@ class PairClassifier(nn.Module):
             cell, embedding_size, hidden_size, output_size, generator=generator, **options
         )
 
-    def forward(self, x: Tensor | PackedSequence) -> Tensor:
+    def forward(self, x: Tensor | PackedSequence) -> Any:
         if isinstance(x, PackedSequence):
             shown: Any = x._replace(data=self.dropout(self.embedding(x.data)))
         else:
             shown = self.dropout(self.embedding(x))
-        answer: Tensor = self.classifier.readout(self.dropout(self.classifier.last(shown)))
-        return answer
+        last, price = self.classifier.last(shown)
+        said = self.classifier.readout(self.dropout(last))
+        return said if price is None else price(said)

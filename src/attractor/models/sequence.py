@@ -1,7 +1,6 @@
 """Networks that read a sequence with any cell and answer once, or at each step."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,8 +11,11 @@ from attractor.cells import Recurrent
 from attractor.cells.init import Initialiser, weights_
 from attractor.cells.layer.options import LayerCell
 from attractor.errors import InputError
-from attractor.models.choices import Choices, Reward
+from attractor.models.choices import Choices, Reward, drawn
 from attractor.tasks import Penalised
+
+Price = Callable[[Tensor], Penalised]
+"""Puts on an answer the price of the choices that led to it."""
 
 
 class SequenceClassifier(nn.Module):
@@ -29,6 +31,10 @@ class SequenceClassifier(nn.Module):
         output_size: classes.
         readout_init: how the weights V start: ``"uniform"``, U(±1/sqrt(units)), or another of
             `attractor.cells.init`'s; ``"xavier"`` is that of the code behind Chandar (2020).
+        reward: train the choices of a cell that reads one place of its memory by REINFORCE, with
+            this reward: see `attractor.models.choices.Choices`. In training the answer is then a
+            `attractor.tasks.Penalised`.
+        discount: of later rewards.
         generator: draws the initial weights; ``None`` means torch's default generator.
         options: go to `Recurrent`, but for ``batch_first``: samples come first.
 
@@ -49,26 +55,33 @@ class SequenceClassifier(nn.Module):
         output_size: int,
         *,
         readout_init: Initialiser = "uniform",
+        reward: Reward | None = None,
+        discount: float = 0.9,
         generator: Generator | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
         self.recurrent = reader(cell, input_size, hidden_size, generator=generator, **options)
         self.readout = readout(self.recurrent, output_size, generator, readout_init)
+        self.choices = rewarded(self.recurrent, output_size, reward, discount, generator)
 
-    def forward(self, x: Tensor | PackedSequence) -> Tensor:
-        answer: Tensor = self.readout(self.last(x))
-        return answer
+    def forward(self, x: Tensor | PackedSequence) -> Any:
+        last, price = self.last(x)
+        said = self.readout(last)
+        return said if price is None else price(said)
 
-    def last(self, x: Tensor | PackedSequence) -> Tensor:
-        """What the network says last of each sequence, which the answer is read from."""
-        output, _ = self.recurrent(x)
+    def last(self, x: Tensor | PackedSequence) -> tuple[Tensor, Price | None]:
+        """What the network says last of each sequence, which the answer is read from.
+
+        In training with a reward also what puts its price on that answer.
+        """
+        output, price = heard(self.recurrent, self.choices if self.training else None, x, asked=1)
         if isinstance(output, PackedSequence):
             output, lengths = pad_packed_sequence(output, batch_first=True)
             ends = lengths.to(output.device) - 1
         else:
             ends = None
-        return _last(output, ends, self.recurrent.num_directions)
+        return _last(output, ends, self.recurrent.num_directions), price
 
 
 class SequenceTagger(nn.Module):
@@ -114,37 +127,44 @@ class SequenceTagger(nn.Module):
         super().__init__()
         self.recurrent = reader(cell, input_size, hidden_size, generator=generator, **options)
         self.readout = readout(self.recurrent, output_size, generator, readout_init)
-        self.choices: Choices | None = None
-        if reward is not None:
-            self.choices = Choices(
-                self.recurrent, output_size, reward, discount=discount, generator=generator
-            )
+        self.choices = rewarded(self.recurrent, output_size, reward, discount, generator)
 
     def forward(self, x: Tensor | PackedSequence) -> Any:
-        if self.choices is not None and self.training:
-            return self._rewarded(x)
-        output, _ = self.recurrent(x)
-        if isinstance(output, PackedSequence):
-            return output._replace(data=self.readout(output.data))
-        return self.readout(output)
-
-    def _rewarded(self, x: Tensor | PackedSequence) -> Penalised:
-        """What is said, and what the choices on the way cost once it is known what was asked."""
-        assert self.choices is not None
-        if isinstance(x, PackedSequence):
+        choices = self.choices if self.training else None
+        if choices is not None and isinstance(x, PackedSequence):
             raise InputError(
                 "expected sequences of one length for choices that are trained by REINFORCE, but "
                 "got a PackedSequence. Leave reward out, or pad the sequences."
             )
-        output, _, states = self.recurrent(x, return_states=True)
+        output, price = heard(self.recurrent, choices, x)
+        if isinstance(output, PackedSequence):
+            return output._replace(data=self.readout(output.data))
         said = self.readout(output)
-        return Penalised(said, partial(_taught, self.choices, x, said, states))
+        return said if price is None else price(said)
 
 
-def _taught(choices: Choices, *seen: Any) -> Tensor:
-    """What teaches the choices: its gradient counts, while its value says nothing and is zero."""
-    cost: Tensor = choices(*seen)
-    return cost - cost.detach()
+def rewarded(
+    layer: Recurrent,
+    output_size: int,
+    reward: Reward | None,
+    discount: float,
+    generator: Generator | None,
+) -> Choices | None:
+    """What trains the choices of a layer, if a reward is named."""
+    if reward is None:
+        return None
+    return Choices(layer, output_size, reward, discount=discount, generator=generator)
+
+
+def heard(
+    layer: Recurrent, choices: Choices | None, x: Tensor | PackedSequence, asked: int | None = None
+) -> tuple[Any, Price | None]:
+    """The output of a layer, and with choices to train what puts their price on an answer."""
+    if choices is None:
+        return layer(x)[0], None
+    output, _, states = layer(x, return_states=True)
+    seen = drawn(x, states, asked)
+    return output, lambda said: choices.priced(said, seen)
 
 
 def reader(cell: Any, input_size: int, hidden_size: Any, **options: Any) -> Recurrent:

@@ -10,7 +10,8 @@ from torch.nn.utils.rnn import PackedSequence
 
 from attractor.cells import Cell
 from attractor.errors import InputError
-from attractor.models.sequence import reader, readout
+from attractor.models.choices import Reward, drawn
+from attractor.models.sequence import reader, readout, rewarded
 
 
 class StrokeReader(nn.Module):
@@ -28,6 +29,10 @@ class StrokeReader(nn.Module):
         input_size: features of a step that is read.
         hidden_size: units of the cell.
         output_size: symbols.
+        reward: train the choices of a cell that reads one place of its memory by REINFORCE, with
+            this reward: see `attractor.models.choices.Choices`. In training the answer is then a
+            `attractor.tasks.Penalised`.
+        discount: of later rewards.
         generator: draws the initial weights; ``None`` means torch's default generator.
         options: go to `Recurrent`.
 
@@ -56,6 +61,8 @@ class StrokeReader(nn.Module):
         hidden_size: int,
         output_size: int,
         *,
+        reward: Reward | None = None,
+        discount: float = 0.9,
         generator: Generator | None = None,
         **options: Any,
     ) -> None:
@@ -69,8 +76,9 @@ class StrokeReader(nn.Module):
         shown = input_size + 1 + output_size
         self.recurrent = reader(cell, shown, hidden_size, generator=generator, **options)
         self.readout = readout(self.recurrent, output_size, generator)
+        self.choices = rewarded(self.recurrent, output_size, reward, discount, generator)
 
-    def forward(self, x: Tensor | PackedSequence, said: Tensor | int) -> Tensor:
+    def forward(self, x: Tensor | PackedSequence, said: Tensor | int) -> Any:
         """The scores of each symbol.
 
         Args:
@@ -80,22 +88,33 @@ class StrokeReader(nn.Module):
         """
         room = (0, 1 + self.output_size)
         if isinstance(x, PackedSequence):
-            _, state = self.recurrent(x._replace(data=F.pad(x.data, room)))
+            shown: Any = x._replace(data=F.pad(x.data, room))
             start = x.data.new_zeros(int(x.batch_sizes[0]), 1, self.recurrent.input_size)
         else:
-            _, state = self.recurrent(F.pad(x, room))
+            shown = F.pad(x, room)
             start = x.new_zeros(len(x), 1, self.recurrent.input_size)
         start[..., self.input_size] = 1
         if isinstance(said, Tensor):
-            output, _ = self.recurrent(torch.cat([start, self._fed(said[:, :-1])], 1), state)
-            answer: Tensor = self.readout(output)
-            return answer
+            return self._forced(shown, torch.cat([start, self._fed(said[:, :-1])], 1))
+        _, state = self.recurrent(shown)
         answers, shown = [], start
         for _ in range(said):
             output, state = self.recurrent(shown, state)
             answers.append(self.readout(output))
             shown = self._fed(answers[-1].argmax(-1))
         return torch.cat(answers, 1)
+
+    def _forced(self, read: Tensor | PackedSequence, fed: Tensor) -> Any:
+        """The scores where right symbols are fed back after what is read."""
+        choices = self.choices if self.training else None
+        if choices is None:
+            _, state = self.recurrent(read)
+            return self.readout(self.recurrent(fed, state)[0])
+        _, state, reading = self.recurrent(read, return_states=True)
+        output, _, saying = self.recurrent(fed, state, return_states=True)
+        before, seen = drawn(read, reading), drawn(fed, saying)
+        seen = seen._replace(log_prob=torch.cat([before.log_prob, seen.log_prob]))
+        return choices.priced(self.readout(output), seen)
 
     def _fed(self, symbols: Tensor) -> Tensor:
         """Symbols ``(batch, n)`` as inputs."""

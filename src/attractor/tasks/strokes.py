@@ -12,6 +12,7 @@ from torch import Generator, Tensor, nn
 from attractor.checks import one_of, whole
 from attractor.errors import InputError
 from attractor.measures import ACCURACY, LOSS, Measure
+from attractor.tasks.answers import unpriced
 from attractor.tasks.base import Split
 from attractor.tasks.batch import Batch
 from attractor.tasks.data.strokes import Strokes, load_strokes
@@ -124,11 +125,11 @@ class StrokeDigits(StoredTask):
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         """The mean cross entropy of each digit, given the right ones before it."""
-        said = model(batch.inputs, batch.y)
-        if batch.weight is None:
-            return F.cross_entropy(said.flatten(0, 1), batch.y.flatten())
+        said, penalty = unpriced(model(batch.inputs, batch.y), batch.y)
         each = F.cross_entropy(said.flatten(0, 1), batch.y.flatten(), reduction="none")
-        return each.view_as(batch.y).mean(1) @ batch.weight.to(each)
+        each = each.view_as(batch.y).mean(1)
+        loss = each.mean() if batch.weight is None else each @ batch.weight.to(each)
+        return loss if penalty is None else loss + penalty
 
     def measure(self, model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
         """The loss given the right digits, and how many are right given the model's own."""

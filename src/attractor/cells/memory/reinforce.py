@@ -109,7 +109,8 @@ def reinforce_loss(
         decay: how slowly the averages change.
 
     Shape:
-        log_probs and rewards ``(time, batch)``; the loss is a scalar.
+        rewards ``(time, batch)``; log_probs likewise, or with more steps, of which the first then
+        came before anything was rewarded; the loss is a scalar.
 
     Example:
         >>> from attractor.cells import Recurrent
@@ -130,7 +131,8 @@ def reinforce_loss(
         reinforcement learning; Mnih and Gregor (2014), Neural variational inference and learning
         in belief networks, arXiv:1402.0030; Chandar (2020), equations 3.13 to 3.16.
     """
-    if log_probs.shape != rewards.shape or rewards.dim() != 2:
+    before = len(log_probs) - len(rewards)
+    if log_probs.dim() != 2 or before < 0 or log_probs.shape[1:] != rewards.shape[1:]:
         raise InputError(
             "reinforce_loss expects log_probs and rewards of shape (time, batch), but got "
             f"{tuple(log_probs.shape)} and {tuple(rewards.shape)}. From a layer, choose one of "
@@ -139,7 +141,28 @@ def reinforce_loss(
     if not 0 <= discount <= 1:
         raise InputError(f"reinforce_loss expects a discount from 0 to 1, but got {discount!r}.")
     signal, baseline = learning_signal(rewards, baseline, discount=discount, decay=decay)
+    ahead = torch.arange(before, 0, -1).to(signal).unsqueeze(1)
+    signal = torch.cat([discount**ahead * signal[:1], signal])
     return -(signal * log_probs).sum() / log_probs.shape[1], baseline
+
+
+def log_likelihoods(said: Tensor, y: Tensor) -> Tensor:
+    """The logarithm of the likelihood of each answer; zero where nothing is asked.
+
+    Shape:
+        said ``(..., classes)`` and y ``(...)``, whole numbers; or both ``(..., bits)``. The result
+        is ``(...)``.
+
+    Example:
+        >>> log_likelihoods(torch.zeros(2, 4), torch.tensor([3, -100])).abs()  # log 4
+        tensor([1.3863, 0.0000])
+        >>> log_likelihoods(torch.zeros(1, 2), torch.tensor([[1, -100]]))  # log 2
+        tensor([-0.6931])
+    """
+    if y.shape == said.shape:
+        bits = F.binary_cross_entropy_with_logits(said, y.clamp(min=0).to(said), reduction="none")
+        return -(bits * (y >= 0)).sum(-1)
+    return -F.cross_entropy(said.flatten(0, -2), y.flatten(), reduction="none").view(y.shape)
 
 
 class AuxiliaryReward(nn.Module):
@@ -159,8 +182,9 @@ class AuxiliaryReward(nn.Module):
         generator: draws the initial weights; ``None`` means torch's default generator.
 
     Shape:
-        r ``(..., read_size)``, x ``(..., input_size)``, y ``(...)`` whole numbers, -100 where
-        nothing is asked; the result is ``(...)``, zero where nothing is asked.
+        r ``(..., read_size)``, x ``(..., input_size)``, y ``(...)`` whole numbers or
+        ``(..., output_size)`` bits, -100 where nothing is asked; the result is ``(...)``, zero
+        where nothing is asked.
 
     Example:
         >>> reward = AuxiliaryReward(6, 3, 10)
@@ -198,8 +222,7 @@ class AuxiliaryReward(nn.Module):
     def forward(self, r: Tensor, x: Tensor, y: Tensor) -> Tensor:
         """The reward of each step."""
         logits = F.linear(r.detach(), self.weight_ro) + F.linear(x.detach(), self.weight_io)
-        losses = F.cross_entropy(logits.flatten(0, -2), y.flatten(), reduction="none")
-        return -losses.view(y.shape)
+        return log_likelihoods(logits, y)
 
     def extra_repr(self) -> str:
         return f"{self.read_size}, {self.input_size}, {self.output_size}"
