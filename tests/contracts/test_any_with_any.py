@@ -17,7 +17,7 @@ from attractor.continual import HAT, STRATEGIES, Connection, Learner, Naive, com
 from attractor.errors import InputError
 from attractor.models import make_model
 from attractor.optimisers import OPTIMISERS, LSTMOptimiser, attach, choose
-from attractor.tasks import ArrayTask, Task
+from attractor.tasks import ArrayTask, Data, NumberTask, Task
 from attractor.tasks.streams import Stream
 from attractor.training import Plan, Supervised
 from contracts.tiny import (
@@ -150,10 +150,13 @@ def test_every_limit_is_held(name: str, network: str, why: str) -> None:
     each_step = network == "each step"
     if network in ("convnet", "resnet"):
         one = images()[1]
+    elif network == "no classes":
+        data = Data(torch.randn(4, 3), torch.randn(4, 2))
+        one = NumberTask("numbers", 0, data, data, (0, 1))
     else:
         one = task(timed=network in ("recurrent", "each step"), each_step=each_step)
     assert isinstance(one, ArrayTask)
-    kind = "recurrent" if each_step else network
+    kind = {"each step": "recurrent", "no classes": "mlp"}.get(network, network)
     model = images()[0] if network == "convnet" else model_on(sizes[kind], one)
     tasks = Stream("one", [one], identity=True)
     with pytest.raises(

@@ -15,6 +15,8 @@ number did, to the last bit:
 - evolution strategies draw the first batch of a pair before they move the rule;
 - streams also tell that their training loss should shrink;
 - ``done.json`` tells under ``measures`` what each number is, and under ``split`` whose it is.
+
+Since then streams also end with ``task_spread`` and ``memory_bytes``; no number moved.
 """
 
 import json

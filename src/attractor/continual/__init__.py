@@ -11,10 +11,10 @@ from attractor.continual.growing import grow as grow
 from attractor.continual.growing import grown as grown
 from attractor.continual.growing import more_answers as more_answers
 from attractor.continual.learner import Learner as Learner
-from attractor.continual.learner import train as train
 from attractor.continual.metrics import METRICS as METRICS
 from attractor.continual.metrics import measure as measure
 from attractor.continual.metrics import over_seeds as over_seeds
+from attractor.continual.once import train as train
 from attractor.continual.result import CurvePoint as CurvePoint
 from attractor.continual.result import Result as Result
 from attractor.continual.result import accuracy as accuracy

@@ -28,7 +28,8 @@ def check_limits(
         model: the network, as it is before `start`.
         optimiser: a key of ``OPTIMISERS``, a table with a ``name``, or what makes one; of what has
             no key, nothing is known.
-        stream: the tasks; one whose samples have an answer at each step counts as ``"each step"``.
+        stream: the tasks; one whose samples have an answer at each step counts as ``"each step"``,
+            one whose answers are numbers or labels as ``"no classes"``.
 
     Example:
         >>> from attractor.continual import HAT
@@ -38,6 +39,8 @@ def check_limits(
     networks, key = kinds(model), _key(optimiser)
     if stream is not None and stream[0].answers == "each step":
         networks.add("each step")
+    if stream is not None and not stream[0].asks_classes:
+        networks.add("no classes")
     for kind, why in strategy.limits.items():
         if kind in networks or kind == key:
             got = f"a {type(model).__name__}, of the kind" if kind in networks else "the optimiser"
@@ -96,7 +99,8 @@ def check(model: nn.Module, stream: Stream) -> None:
     with torch.inference_mode():
         answers = _answer(model, some.map(lambda t: t.to(device)), stream)
     model.train(training)
-    if answers.shape[:-1] != some.y.shape:
+    asked = some.y.shape if stream[0].asks_classes else some.y.shape[:-1]
+    if answers.shape[:-1] != asked:
         raise InputError(
             f"expected a model with answers of shape {tuple(some.y.shape)} and a score for each "
             f"class, to inputs of shape {tuple(some.x.shape)}, but they have the shape "

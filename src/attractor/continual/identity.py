@@ -7,6 +7,7 @@ from torch import Tensor
 from attractor.continual.strategies.base import Strategy
 from attractor.continual.strategies.combined import Combined
 from attractor.continual.strategies.table import STRATEGIES
+from attractor.errors import InputError
 
 
 def identity(strategy: Strategy) -> Any:
@@ -39,6 +40,25 @@ def described(found: Any) -> str:
         return str(found)
     options = ", ".join(f"{key}={value!r}" for key, value in found.items() if key != "name")
     return f"{found.get('name')}({options})"
+
+
+def expect_same(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Refuse the state of a learner that was made otherwise.
+
+    Args:
+        ours: what a learner was made with, by name.
+        theirs: the same of the one whose state is to be taken over.
+
+    Example:
+        >>> expect_same({"batch_size": 10}, {"batch_size": 10, "more": 1})
+    """
+    for what, own in ours.items():
+        if theirs.get(what) != own:
+            raise InputError(
+                f"expected the state of a learner with the {what} {described(own)}, but it is of "
+                f"one with {described(theirs.get(what))}. Make the learner with the arguments that "
+                "it had."
+            )
 
 
 def _value(value: Any) -> Any:

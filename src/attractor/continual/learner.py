@@ -1,6 +1,7 @@
 """One network, one stream, one strategy: the only training loop of continual learning."""
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,9 +16,10 @@ from attractor.checks import whole
 from attractor.continual import rates
 from attractor.continual.fitting import check, check_limits, per_task
 from attractor.continual.growing import more_answers
-from attractor.continual.identity import described, identity
+from attractor.continual.identity import expect_same, identity
 from attractor.continual.readouts import readout
-from attractor.continual.result import CurvePoint, Result, accuracies
+from attractor.continual.result import CurvePoint, Result, accuracies, bytes_of
+from attractor.continual.stopping import Patience
 from attractor.continual.strategies.base import Loss, Strategy
 from attractor.continual.strategies.naive import Naive
 from attractor.errors import InputError
@@ -66,6 +68,8 @@ class Learner:
             ``"linear"`` way; ``None`` means that it stays.
         autocast: compute the loss in this type where that is safe: ``"bfloat16"``.
         callbacks: are called after each update with the learner and what was measured.
+        patience: end a task once its validation loss has not improved for so many measurements.
+        eval_every: updates between those measurements.
 
     Example:
         >>> from attractor.models import MLP
@@ -100,6 +104,8 @@ class Learner:
         schedule: Schedule | None = None,
         autocast: str | None = None,
         callbacks: Sequence["Callback"] = (),
+        patience: int | None = None,
+        eval_every: int | None = None,
     ) -> None:
         self.batch_size = whole("batch_size", batch_size, 1)
         self.epochs, self.iterations = whole("epochs", epochs, 1), per_task(iterations, len(stream))
@@ -112,7 +118,7 @@ class Learner:
             schedule=schedule,
             autocast=autocast,
         )
-        self.callbacks = list(callbacks)
+        self.callbacks, self.patience = list(callbacks), Patience(patience, every=eval_every)
         if evaluate_every is not None:
             whole("evaluate_every", evaluate_every, 1)
         self.evaluate_every, self.log_every = evaluate_every, whole("log_every", log_every, 1)
@@ -133,6 +139,7 @@ class Learner:
         self.step = self.task = self.update = 0
         self._batches: Shuffled | None = None
         self.curve: list[CurvePoint] = []
+        self.seconds: list[float] = []
         self.matrix = torch.full((len(stream) + 1, len(stream)), torch.nan, dtype=torch.float64)
         self.matrix[0] = accuracies(self.model, stream)
 
@@ -157,13 +164,14 @@ class Learner:
                 f"expected a learner with a task to learn, but all {len(self.stream)} of "
                 f"{self.stream.name!r} are learnt. Ask `learner.done` before each update."
             )
-        task, outside = self.task, torch.get_rng_state()
+        task, outside, began = self.task, torch.get_rng_state(), time.process_time()
         torch.set_rng_state(self._random)
         try:
             loss = float(self._update())
         finally:
             self._random = torch.get_rng_state()
             torch.set_rng_state(outside)
+        self.seconds[task] += time.process_time() - began
         self.step += 1
         if not math.isfinite(loss):
             raise Diverged(
@@ -176,7 +184,8 @@ class Learner:
         if self.task > task:
             now = self.matrix[task + 1]
             each = {f"task_{place + 1}": float(a) for place, a in enumerate(now)}
-            rows.append({"split": self.split, "accuracy": float(now[: task + 1].mean()), **each})
+            mean = {self.stream[task].score: float(now[: task + 1].mean())}
+            rows.append({"split": self.split, **mean, **each})
         for callback in self.callbacks:
             callback(self, rows)
         return rows
@@ -187,6 +196,8 @@ class Learner:
         if self._batches is None:
             self._start_task(task)
             self._batches, self._until = self._new_batches(task), self.updates
+            self.patience.start()
+            self.seconds.append(0.0)
         for parameter in self._parameters:
             parameter.grad = None
         parts = [self._batches.draw() for _ in range(self.plan.accumulate)]
@@ -199,7 +210,7 @@ class Learner:
         if self.evaluate_every is not None and self.update % self.evaluate_every == 0:
             now = tuple(accuracies(self.model, self.stream).tolist())
             self.curve.append(CurvePoint(self.task, self.update, now))
-        if self.update == self._until:
+        if self.update == self._until or self.patience.enough(self.model, task, self.update):
             self.strategy.end_task(self.model, task)
             self.matrix[self.task + 1] = accuracies(self.model, self.stream)
             self.task, self.update, self._batches = self.task + 1, 0, None
@@ -297,7 +308,9 @@ class Learner:
     def result(self) -> Result:
         """What it was able to do; the rows of tasks that are still to come are NaN."""
         names = [task.name for task in self.stream]
-        return Result(self.matrix.clone(), names, self.model, tuple(self.curve))
+        curve, seconds = tuple(self.curve), tuple(self.seconds)
+        kept = bytes_of(self.strategy.state_dict())
+        return Result(self.matrix.clone(), names, self.model, curve, seconds, kept)
 
     def state_dict(self) -> dict[str, Any]:
         """All that changes, as tensors, plain values, and dictionaries and lists of them."""
@@ -314,20 +327,15 @@ class Learner:
             "model": dict(self.model.state_dict()),
             "optimiser": self.optimiser.state_dict(),
             "strategy": self.strategy.state_dict(),
+            "seconds": self.seconds,
+            "patience": self.patience.state_dict(),
         }
         copies: dict[str, Any] = cloned(state)
         return copies
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where a learner with the same arguments was; if that fails, nothing has changed."""
-        theirs = state.get("made", {})
-        for what, ours in self._made().items():
-            if theirs.get(what) != ours:
-                raise InputError(
-                    f"expected the state of a learner with the {what} {described(ours)}, but it is "
-                    f"of one with {described(theirs.get(what))}. Make the learner with the "
-                    "arguments that it had."
-                )
+        expect_same(self._made(), state.get("made", {}))
         before = self.state_dict()
         try:
             self._load(state)
@@ -355,7 +363,10 @@ class Learner:
         self.strategy.load_state_dict(state["strategy"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.step, self.task, self.update = state["step"], state["task"], state["update"]
-        self.matrix = state["matrix"].clone()
+        self.matrix, self.seconds = state["matrix"].clone(), list(state.get("seconds", ()))
+        self.seconds += [0.0] * (self.task + (state["batches"] is not None) - len(self.seconds))
+        if "patience" in state:  # which those of version 0.2 do not have
+            self.patience.load_state_dict(state["patience"])
         self.curve = [CurvePoint(task, update, tuple(a)) for task, update, *a in state["curve"]]
         self._generator.set_state(state["generator"])
         self._batches = None
@@ -372,29 +383,3 @@ class Learner:
 
 Callback = Callable[[Learner, list[Row]], None]
 """What is called after an update, with the learner and what was measured."""
-
-
-def train(
-    model: nn.Module, stream: Stream, strategy: Strategy | None = None, **options: Any
-) -> Result:
-    """Learn a stream from its first task to its last.
-
-    Args:
-        model: the network.
-        stream: the tasks.
-        strategy: how to learn them.
-        options: as for `Learner`: optimiser, batch_size, epochs, iterations, seed and so on.
-
-    Example:
-        >>> from attractor.continual import ER
-        >>> from attractor.models import MLP
-        >>> from attractor.tasks.streams import permuted_images
-        >>> g = torch.Generator().manual_seed(0)
-        >>> stream = permuted_images(dataset="digits", tasks=2, generator=g)
-        >>> result = train(MLP([64, 32, 10], generator=g), stream, ER(), iterations=50)
-        >>> result.names
-        ['permutation 1', 'permutation 2']
-    """
-    learner = Learner(model, stream, strategy, **options)
-    finish(learner)
-    return learner.result()

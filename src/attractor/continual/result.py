@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from attractor.continual.metrics import measure
+from attractor.state import Nested, pack
 from attractor.tasks import StoredTask
 from attractor.tasks.streams import Stream
 from attractor.training.evaluate import evaluate
@@ -30,6 +31,8 @@ class Result:
         names: of the tasks.
         model: as the last task left it.
         curve: accuracies during the tasks, if they were asked for.
+        seconds: of the processor for each task, tests included.
+        memory_bytes: what the strategy keeps beside the network: samples, old weights, rates.
 
     Shape:
         matrix ``(tasks + 1, tasks)``.
@@ -44,6 +47,8 @@ class Result:
     names: Sequence[str]
     model: nn.Module
     curve: Sequence[CurvePoint] = field(default=())
+    seconds: Sequence[float] = field(default=())
+    memory_bytes: int = 0
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -58,13 +63,15 @@ class Result:
 def accuracy(model: nn.Module, task: StoredTask, *, batch_size: int = 1000) -> float:
     """The share of a task's test samples, or of the steps asked, that the model gets right.
 
+    Of a task that asks for numbers it is the measure that the task is judged by, its ``score``.
+
     Example:
         >>> from attractor.tasks import ArrayTask, Data
         >>> data = Data(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0]))
         >>> accuracy(torch.nn.Identity(), ArrayTask("half", 0, data, data, (0,)))
         0.5
     """
-    return evaluate(model, task, "test", batch_size)["accuracy"]
+    return evaluate(model, task, "test", batch_size)[task.score]
 
 
 def accuracies(model: nn.Module, stream: Stream) -> Tensor:
@@ -74,3 +81,14 @@ def accuracies(model: nn.Module, stream: Stream) -> Tensor:
         ``(tasks,)``.
     """
     return torch.tensor([accuracy(model, task) for task in stream], dtype=torch.float64)
+
+
+def bytes_of(state: Nested) -> int:
+    """How many bytes the tensors of a state take; those of generators do not count.
+
+    Example:
+        >>> bytes_of({"memory": [torch.zeros(3), torch.zeros(5, dtype=torch.uint8)], "n": 3})
+        17
+    """
+    tensors, _ = pack(state)
+    return sum(one.nbytes for name, one in tensors.items() if not name.endswith("generator"))

@@ -61,6 +61,20 @@ def asked(batch: Batch) -> Tensor:
     return y.masked_fill(steps >= batch.lengths[:, None], IGNORE)
 
 
+def counts(y: Tensor) -> Tensor:
+    """Which answers are asked for; of vectors of numbers or labels, all of them.
+
+    Shape:
+        y ``(samples,)`` or ``(samples, time)`` of classes, or ``(samples, numbers)`` of a floating
+        type; the result ``(samples,)`` or ``(samples, time)``.
+
+    Example:
+        >>> counts(torch.tensor([[1, IGNORE]])), counts(torch.zeros(2, 3))
+        (tensor([[ True, False]]), tensor([True, True]))
+    """
+    return y != IGNORE if not y.is_floating_point() else torch.ones_like(y[:, 0], dtype=torch.bool)
+
+
 def cross_entropy(model: nn.Module, batch: Batch) -> Tensor:
     r"""The mean cross entropy, or :math:`\sum_i w_i \ell_i` if the samples have weights.
 

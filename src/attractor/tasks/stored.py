@@ -29,6 +29,12 @@ class StoredTask(Task):
     keeps_raw: bool = False
     """Whether a batch has its samples as they are stored too, for memories to keep."""
 
+    asks_classes: bool = True
+    """Whether the answer is the number of a class; else it is a vector, of numbers or labels."""
+
+    score: str = "accuracy"
+    """The measure that a learner's matrix has of it."""
+
     @abstractmethod
     def __len__(self) -> int:
         """How many training samples there are."""

@@ -12,7 +12,7 @@ from torch import Generator, nn
 from attractor.checks import number, positive, whole
 from attractor.continual.fitting import check_limits
 from attractor.continual.growing import Growth, grown
-from attractor.continual.identity import described, identity
+from attractor.continual.identity import expect_same, identity
 from attractor.continual.lifelong.measures import LifelongResult
 from attractor.continual.strategies.base import Strategy
 from attractor.continual.strategies.naive import Naive
@@ -286,14 +286,7 @@ class Curriculum:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where a learner with the same arguments was; it grows first, if that one had."""
-        theirs = state.get("made", {})
-        for what, ours in self._made().items():
-            if theirs.get(what) != ours:
-                raise InputError(
-                    f"expected the state of a learner with the {what} {described(ours)}, but it is "
-                    f"of one with {described(theirs.get(what))}. Make the learner with the "
-                    "arguments that it had."
-                )
+        expect_same(self._made(), state.get("made", {}))
         for size in state["sizes"][len(self.sizes) :]:
             self._adopt(grown(self.model, size).model)
         for name in _PLAIN:

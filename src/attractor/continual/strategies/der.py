@@ -10,8 +10,8 @@ from attractor.checks import number, whole
 from attractor.continual.replay.ahead import Ahead
 from attractor.continual.replay.episodes import Episodes, MemoryKind
 from attractor.continual.strategies.base import Loss, Strategy
-from attractor.tasks import IGNORE, Batch
-from attractor.tasks.answers import answer, asked, cross_entropy
+from attractor.tasks import Batch
+from attractor.tasks.answers import answer, asked, counts, cross_entropy
 from attractor.tasks.streams import Stream
 
 Memories = tuple[Batch, Tensor] | None
@@ -136,8 +136,8 @@ def distance(output: Tensor, said: Tensor, y: Tensor) -> Tensor:
         >>> float(distance(torch.ones(2, 3), torch.zeros(2, 3), torch.tensor([0, 1])))
         1.0
     """
-    if y.ndim > 1:
+    if output.ndim > 2:
         said = said[:, : output.shape[1]]
     output = output[..., : said.shape[-1]]
-    counts = said.isfinite() & (y != IGNORE)[..., None]
-    return (output - said).masked_fill(~counts, 0).square().sum() / counts.sum().clamp(min=1)
+    there = said.isfinite() & counts(y)[..., None]
+    return (output - said).masked_fill(~there, 0).square().sum() / there.sum().clamp(min=1)

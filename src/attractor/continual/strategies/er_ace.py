@@ -44,6 +44,7 @@ class ERACE(Strategy):
 
     reference = "caccia2022new"
     adds_samples = True
+    limits = {"no classes": "it leaves classes out of the softmax of new samples"}  # noqa: RUF012
 
     def __init__(
         self, size: int = 500, *, replay: int = 10, memory: MemoryKind = "reservoir"

@@ -72,6 +72,8 @@ class EWC(Strategy):
         self.strength, self.samples = number("strength", strength, 0), samples
         self.sampled, self.merge = sampled, merge
         self.decay = number("decay", decay, 0, 1)
+        if sampled:
+            self.limits = {"no classes": "labels can be drawn from a softmax alone"}
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self.gradients = GroupGradients(model)

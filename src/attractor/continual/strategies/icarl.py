@@ -62,7 +62,8 @@ class ICaRL(Strategy):
     reference = "rebuffi2017icarl"
     adds_samples = True
     limits = {  # noqa: RUF012
-        "each step": "it keeps samples that are near the mean of their one class"
+        "each step": "it keeps samples that are near the mean of their one class",
+        "no classes": "it keeps samples that are near the mean of their one class",
     }
 
     def __init__(self, size: int = 2000, *, replay: int = 10) -> None:

@@ -45,6 +45,8 @@ class LwF(Strategy):
 
     reference = "li2018learning"
 
+    limits = {"no classes": "it distils the softmax over the old classes"}  # noqa: RUF012
+
     def __init__(self, strength: float = 1.0, *, temperature: float = 2.0) -> None:
         self.strength = number("strength", strength, 0)
         self.temperature = positive("temperature", temperature)

@@ -9,8 +9,8 @@ from attractor.checks import number, whole
 from attractor.continual.fisher import Anchor, check_size, of_samples, penalty, pull
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.strategies.base import Strategy
-from attractor.tasks import IGNORE, Batch, StoredTask
-from attractor.tasks.answers import answer, asked
+from attractor.tasks import Batch, StoredTask
+from attractor.tasks.answers import answer, asked, counts
 from attractor.tasks.streams import Stream
 
 
@@ -99,7 +99,7 @@ def loudness(model: nn.Module, batch: Batch) -> Tensor:
     """
     output, y = answer(model, batch), asked(batch)
     each = output.masked_fill(~output.isfinite(), 0).square().sum(-1)
-    if y.ndim > 1:
-        counts = y != IGNORE
-        each = (each * counts).sum(1) / counts.sum(1).clamp(min=1)
+    if each.ndim > 1:
+        there = counts(y)
+        each = (each * there).sum(1) / there.sum(1).clamp(min=1)
     return each.mean() if batch.weight is None else each @ batch.weight.to(each.dtype)

@@ -57,6 +57,8 @@ class OnlineEWC(Strategy):
             whole("samples", samples, 1)
         self.strength, self.decay = number("strength", strength, 0), number("decay", decay, 0, 1)
         self.samples, self.sampled = samples, sampled
+        if sampled:
+            self.limits = {"no classes": "labels can be drawn from a softmax alone"}
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self.gradients = GroupGradients(model)

@@ -53,7 +53,10 @@ class SLDA(Strategy):
     """
 
     reference = "hayes2020lifelong"
-    limits = {"each step": "it has a mean of the features of each sample's one class"}  # noqa: RUF012
+    limits = {  # noqa: RUF012
+        "each step": "it has a mean of the features of each sample's one class",
+        "no classes": "it has a mean of the features of each sample's one class",
+    }
 
     def __init__(self, shrinkage: float = 1e-4, *, base: int = 1) -> None:
         self.shrinkage, self.base = number("shrinkage", shrinkage, 0, 1), whole("base", base, 1)

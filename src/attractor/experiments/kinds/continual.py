@@ -18,15 +18,19 @@ from attractor.experiments.work import Work
 from attractor.models import make_model
 from attractor.runs.drive import Context
 from attractor.tables import lookup, make
-from attractor.tasks.streams import STREAMS, Stream, inject_noise
+from attractor.tasks.streams import STREAMS, Stream, blurred, inject_noise, with_valid
 
 
 class Train(Updates):
     """How a learner is trained; ``steps`` are the updates of each task, and a schedule is too."""
 
-    newer = tuple(Updates.__annotations__)
+    newer = (*Updates.__annotations__, "patience", "eval_every")
     batch_size: int = Field(default=10, ge=1)
     log_every: int = Field(default=10, ge=1)
+    patience: int | None = Field(default=None, ge=1)
+    """End a task once its validation loss has not improved for so many measurements."""
+    eval_every: int | None = Field(default=None, ge=1)
+    """Updates between those measurements; the stream's ``valid`` says on what."""
 
 
 class ContinualRun(RunConfig):
@@ -36,7 +40,8 @@ class ContinualRun(RunConfig):
     stream: Spec
     """A name and options; ``identity`` tells the task of each sample, in the test too; ``noise`` is
     the share of the pixels that are shuffled in training data, or a table with that ``fraction``
-    and the options of `inject_noise`."""
+    and the options of `inject_noise`; ``valid`` the share of the training samples that is kept for
+    validation, ``blurred`` the share that comes at the time of other tasks."""
     features: Features | None = None
     """Show a network's features instead of the data; it learns the stream's first classes."""
     model: Spec
@@ -82,6 +87,8 @@ def build(config: ContinualRun, context: Context) -> Work:
         seed=derived_seed(config.seed, "batches") % 2**62,
         log_every=config.train.log_every,
         split=split,
+        patience=config.train.patience,
+        eval_every=config.train.eval_every,
         **config.train.limits,
     )
     return Work(learner, stream, lambda: {**outcome(learner), "split": split})
@@ -96,6 +103,7 @@ def outcome(learner: Learner) -> dict[str, Any]:
         "test": {NAMES[name]: value for name, value in result.metrics.items()},
         "measures": {name: [*one] for name, one in measures.items()},
         "matrix": result.matrix.tolist(),
+        "memory_bytes": result.memory_bytes,
     }
 
 
@@ -103,6 +111,7 @@ def build_stream(config: ContinualRun, context: Context, device: torch.device) -
     """The stream of a configuration, its permutations drawn from the seed."""
     options = dict(config.stream)
     identity, noise = options.pop("identity", False), options.pop("noise", 0.0)
+    valid, soft = options.pop("valid", None), options.pop("blurred", None)
     given = {"root": context.data, "generator": seeded(config.seed, "stream")}
     if config.features is None:
         stream: Stream = make("stream", STREAMS, options, **given)
@@ -119,12 +128,15 @@ def build_stream(config: ContinualRun, context: Context, device: torch.device) -
         )
         stream = kept_features(config.features, options, source, context, device=device)
     stream = replace(stream, identity=identity)
+    if valid is not None:
+        stream = with_valid(stream, valid, generator=seeded(config.seed, "valid"))
     if isinstance(noise, dict):
-        found: Stream = make(
-            "noise", {"noise": inject_noise}, {"name": "noise", **noise}, stream=stream
-        )
-        return found
-    return inject_noise(stream, noise) if noise else stream
+        stream = make("noise", {"noise": inject_noise}, {"name": "noise", **noise}, stream=stream)
+    elif noise:
+        stream = inject_noise(stream, noise)
+    if soft is not None:
+        stream = blurred(stream, soft, generator=seeded(config.seed, "blurred"))
+    return stream
 
 
 def build_strategy(spec: Spec) -> Strategy:

@@ -12,6 +12,10 @@ from attractor.tasks.streams.images import rotated_images as rotated_images
 from attractor.tasks.streams.images import split_images as split_images
 from attractor.tasks.streams.incremental import incremental_images as incremental_images
 from attractor.tasks.streams.language import language as language
+from attractor.tasks.streams.mixing import blurred as blurred
+from attractor.tasks.streams.mixing import with_valid as with_valid
+from attractor.tasks.streams.own import stream_of as stream_of
+from attractor.tasks.streams.own import task_of as task_of
 from attractor.tasks.streams.series import series_sets as series_sets
 from attractor.tasks.streams.series import split_series as split_series
 from attractor.tasks.streams.stream import Stream as Stream
