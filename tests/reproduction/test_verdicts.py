@@ -1,6 +1,7 @@
 """Verdicts against numbers worked out by hand and by scipy."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,27 @@ def test_windows_are_means_and_quick_runs_decide_nothing() -> None:
     newer = found.joined(Outcomes([row("A", 1, 7.0)]))
     assert newer.window("demo", "A", "accuracy", "train", 0, 99) == {2: 60.0, 3: 60.0}
     assert newer.final("demo", "A", "accuracy") == {1: 7.0}
+
+
+@pytest.mark.parametrize(
+    ("test", "difference", "told"),
+    [
+        ("higher", 0.5, "quick, as claimed"),
+        ("higher", -0.5, "quick, the other way"),
+        ("lower", -0.5, "quick, as claimed"),
+        ("steadier", 0.5, "quick, the other way"),
+        ("lower", -0.3, "quick, open"),
+        ("lower", 0.0, "quick, open"),
+        ("same", -0.5, "quick, as claimed"),
+        ("same", 0.8, "quick, open"),
+        ("same", -1.5, "quick, the other way"),
+    ],
+)
+def test_quick_runs_lean_where_their_interval_lies(test: str, difference: float, told: str) -> None:
+    asked = claim(test, margin=1.0)
+    found = Finding(asked, 3, difference, 0.4, verdict="quick")
+    assert found.told == told
+    assert replace(found, verdict="not shown").told == "not shown"
 
 
 def test_ties_share_a_place() -> None:

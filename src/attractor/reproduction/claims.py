@@ -14,7 +14,8 @@ the page it is read on. Beside a bound, in place of another variant, the same te
 that number. What is computed exactly needs no test: its sign decides. A claim *holds* if its
 corrected p is below 0.05 and the difference has the claimed sign; it is *contradicted* if the
 difference has the other sign (for *same*: if the 95% interval lies beyond the margin); else it is
-*not shown*. Fewer than three shared seeds, and runs of a quick budget, give no verdict.
+*not shown*. Fewer than three shared seeds, and runs of a quick budget, give no verdict; of quick
+runs it is said whether their 95% interval, uncorrected, lies on the side of the claim.
 """
 
 import math
@@ -47,6 +48,20 @@ class Finding:
     p: float | None = None
     corrected: float | None = None
     verdict: str = "not run"
+
+    @property
+    def told(self) -> str:
+        """The verdict; of quick runs also which way they lean."""
+        if self.verdict != "quick" or self.difference is None or self.half_width is None:
+            return self.verdict
+        if self.claim.test == "same":
+            beyond = abs(self.difference) - self.claim.margin
+        else:
+            sign = 1 if self.claim.test == "higher" else -1
+            beyond = -sign * self.difference
+        if abs(beyond) <= self.half_width:
+            return "quick, open"
+        return "quick, as claimed" if beyond < 0 else "quick, the other way"
 
     @property
     def why(self) -> str:

@@ -15,7 +15,9 @@ VERDICTS = {
     "holds": "hold",
     "not shown": "are not shown",
     "few seeds": "have too few seeds",
-    "quick": "have quick runs alone",
+    "quick, as claimed": "come out as claimed in quick runs",
+    "quick, the other way": "the other way in quick runs",
+    "quick, open": "are open in quick runs",
     "not run": "are not run",
 }
 """Of claims, in the order of the first page, with the words that count them."""
@@ -39,7 +41,7 @@ def counted(claims: Claims) -> str:
     """How many claims have which verdict: in one sentence, and by document."""
     by_document: dict[str, Counter[str]] = {key: Counter() for key in DOCUMENTS}
     for key, found in claims.items():
-        by_document[key.partition("/")[0]].update(one.verdict for one in found)
+        by_document[key.partition("/")[0]].update(one.told for one in found)
     every = sum(by_document.values(), Counter[str]())
     said = ", ".join(f"{every[one]} {word}" for one, word in VERDICTS.items() if every[one])
     shown = [verdict for verdict in VERDICTS if every[verdict]]
@@ -86,10 +88,9 @@ def _listed(claims: Claims, wanted: Callable[[Finding], bool]) -> str:
     if not told:
         return "None yet."
     order = {verdict: place for place, verdict in enumerate(VERDICTS)}
-    told.sort(key=lambda item: (order[item[1].verdict], item[0]))
+    told.sort(key=lambda item: (order[item[1].told], item[0]))
     rows = [
-        [f"**{one.verdict}**", one.claim.says, _short(one), f"`{key}`", one.why]
-        for key, one in told
+        [f"**{one.told}**", one.claim.says, _short(one), f"`{key}`", one.why] for key, one in told
     ]
     return table(("verdict", "claim", "ours less the other", "target", "why"), rows)
 

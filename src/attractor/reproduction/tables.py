@@ -72,7 +72,7 @@ def claim_row(one: Finding, *, share: bool = True) -> list[str]:
     seeds = f"{one.right} of {one.n}" if one.half_width is not None else str(one.n or NONE)
     if one.claim.experiment == EXACT and one.n:
         seeds = "exact"
-    return [one.claim.says, difference, half, effect, seeds, p, one.verdict]
+    return [one.claim.says, difference, half, effect, seeds, p, one.told]
 
 
 def _difference(one: Finding, scale: float) -> str:
