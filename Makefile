@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet
 
-.PHONY: demo test slow bench mutants lint format stubs docs clean
+.PHONY: demo test slow bench mutants lint format stubs docs wheels clean
 
 demo: .venv/.installed
 	@$(BIN)/attractor run demo --out runs
@@ -39,8 +39,12 @@ mutants: .venv/.installed-dev
 docs: .venv/.installed-dev
 	@$(BIN)/zensical build --clean --strict
 
+wheels: .venv/.installed
+	@$(PIP) install -e ".[build]"
+	@$(BIN)/python hatch_build.py wheels
+
 clean:
-	rm -rf .venv site runs
+	rm -rf .venv site runs dist
 
 .venv/.installed: pyproject.toml constraints.txt $(wildcard src/attractor/cells/kernels/native/*.?pp src/attractor/cells/kernels/native/*/*)
 	@echo "setting up .venv (once; torch is large)"

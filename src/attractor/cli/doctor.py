@@ -2,11 +2,15 @@
 
 import json
 import platform
+import re
 import shutil
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Annotated
 
 import typer
+
+TOOLS = ("build", "dev", "docs")
+"""Extras for those who change attractor itself."""
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
@@ -39,15 +43,25 @@ def _machine() -> list[tuple[str, str, str]]:
 
 def _packages() -> list[tuple[str, str, str]]:
     rows = []
-    for requirement in ["attractor", *(requires("attractor") or [])]:
-        name, _, extra = requirement.partition(";")
-        name = name.split(">")[0].split("[")[0].strip()
+    for name, extra in _wanted().items():
         try:
             rows.append((name, version(name), ""))
         except PackageNotFoundError:
-            wanted = extra.split('"')[1] if '"' in extra else extra.split("'")[1]
-            rows.append((name, "not installed", f'pip install "attractor[{wanted}]"'))
+            rows.append((name, "not installed", f'pip install "attractor[{extra}]"'))
     return rows
+
+
+def _wanted() -> dict[str, str]:
+    """Packages, and which extra brings each: one for users, where there is one."""
+    found = {"attractor": ""}
+    for requirement in requires("attractor") or []:
+        name, _, condition = requirement.partition(";")
+        name = re.split(r"[^\w.-]", name.strip(), maxsplit=1)[0]
+        _, _, extra = condition.partition("extra == ")
+        extra = extra.strip("'\" ")
+        if name not in found or found[name] in TOOLS:
+            found[name] = extra
+    return found
 
 
 def _data() -> list[tuple[str, str, str]]:
