@@ -14,7 +14,7 @@ demo: .venv/.installed
 test: .venv/.installed-dev
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow"
 
-slow: .venv/.installed-dev
+slow: .venv/.installed-all
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m slow --timeout 900
 
 bench: .venv/.installed
@@ -55,4 +55,9 @@ clean:
 .venv/.installed-dev: .venv/.installed
 	@echo "installing the test tools (once)"
 	@$(PIP) install -e ".[dev,docs]"
+	@touch $@
+
+.venv/.installed-all: .venv/.installed-dev
+	@echo "installing all extras (once)"
+	@$(PIP) install -e ".[all]"
 	@touch $@

@@ -32,6 +32,7 @@ def test_version() -> None:
         ["run"],
         ["list"],
         ["report"],
+        ["track"],
         ["reproduce"],
         ["fit"],
         ["predict"],

@@ -21,6 +21,7 @@ from attractor.cli.reproduce import reproduce
 from attractor.cli.run import run
 from attractor.cli.sweep import sweep
 from attractor.cli.text import Formatter, warn
+from attractor.cli.track import track
 from attractor.cli.verify import verify
 from attractor.errors import InputError, RunError
 
@@ -43,6 +44,7 @@ app.command("predict", epilog="Example: attractor predict model ECG5000_TEST.tsv
 app.command("verify", epilog="Example: attractor verify runs/demo/lstm-0-*")(verify)
 app.command("list", epilog="Example: attractor list cells")(list_)
 app.command("report", epilog="Example: attractor report runs/demo -o report.html")(report)
+app.command("track", epilog="Example: attractor track runs/demo --to tensorboard")(track)
 app.command("analyse", epilog="Example: attractor analyse cobweb --map 'tanh(3*x)'")(analyse)
 app.command("figure", epilog="Example: attractor figure decaynet-2 --out figure.svg")(figure)
 app.add_typer(bench, name="bench")

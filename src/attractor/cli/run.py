@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from attractor.cli.text import warn
+from attractor.cli.track import TRACK_HELP, following
 from attractor.errors import InputError, unknown
 
 DATA_HELP = "Data root; by default $ATTRACTOR_DATA, else the platform's cache folder."
@@ -38,6 +39,7 @@ def run(
         typer.Option("--jobs", "-j", min=1, help="Runs at a time; by default all cores."),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a report to this file.")] = None,
+    track: Annotated[list[str] | None, typer.Option(help=TRACK_HELP)] = None,
     wait: Annotated[bool, typer.Option(help="Wait for runs that another process has.")] = False,
     force: Annotated[
         bool, typer.Option(help="Do finished runs again; go on if that was stopped.")
@@ -62,7 +64,8 @@ def run(
         return
     if report is not None:
         check_target(report, "--report")
-    with Watch(configs, out, quiet=quiet) as watch:
+    every = [run_folder(out, config) for config in configs]
+    with following(track, every, out), Watch(configs, out, quiet=quiet) as watch:
         ended = run_all(
             configs,
             out,

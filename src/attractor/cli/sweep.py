@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attractor.cli.run import DATA_HELP, exit_code, explain, parse_seeds, show
+from attractor.cli.track import TRACK_HELP, following
 from attractor.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def sweep(
     ] = None,
     retry: Annotated[bool, typer.Option(help="Try runs again that failed.")] = False,
     report: Annotated[Path | None, typer.Option(help="Also write a report to this file.")] = None,
+    track: Annotated[list[str] | None, typer.Option(help=TRACK_HELP)] = None,
     dry_run: Annotated[bool, typer.Option(help="Show the runs, do none.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
@@ -66,10 +68,11 @@ def sweep(
     changes = [*(change or []), *([f"seeds={seeds}"] if seeds else [])]
     places = Places(engine, jobs, address)
     if trials is not None:
-        if dry_run:
+        if dry_run or track:
+            option = "--dry-run" if dry_run else "--track"
             raise InputError(
-                "expected --dry-run without --trials, but got both: where a search looks follows "
-                "from what it finds. Leave one out."
+                f"expected {option} without --trials, but got both: where a search looks follows "
+                "from what it finds. Leave one out, or use `attractor track` after it."
             )
         from attractor.experiments.search import search
         from attractor.experiments.space import Space
@@ -93,7 +96,8 @@ def sweep(
         for config in configs:
             typer.echo(str(run_folder(out, config)))
         return
-    with Watch(configs, out, quiet=quiet) as watch:
+    every = [run_folder(out, config) for config in configs]
+    with following(track, every, out), Watch(configs, out, quiet=quiet) as watch:
         ended = run_all(configs, out, data=data, places=places, retry=retry, on_end=watch.end)
     explain(ended)
     folders = [run_folder(out, one.config) for one in ended if one.how == "done"]

@@ -194,7 +194,7 @@ def _rows(path: Path) -> tuple[dict[str, Any], ...]:
         raise _corrupt(f"to be able to read {path}", str(error.strerror)) from error
     for number, line in enumerate(lines, start=1):
         try:
-            row = _row(line)
+            row = parse_row(line)
         except (ValueError, RecursionError) as error:
             if number == len(lines):
                 break  # still being written
@@ -204,7 +204,8 @@ def _rows(path: Path) -> tuple[dict[str, Any], ...]:
     return tuple(rows[key] for key in sorted(rows))
 
 
-def _row(line: bytes) -> dict[str, Any]:
+def parse_row(line: bytes) -> dict[str, Any]:
+    """One line of a log; a `ValueError` if it is none."""
     row = json.loads(line)
     if not isinstance(row, dict) or not isinstance(row.get("split"), str):
         raise ValueError("no split")

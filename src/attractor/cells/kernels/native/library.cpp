@@ -5,6 +5,7 @@
 
 #include "call.hpp"
 #include "memory.hpp"
+#include "processor.hpp"
 
 namespace attractor {
 
@@ -38,16 +39,6 @@ const Path* const kPaths[] = {
     &neon::path,
 #endif
     &plain::path};
-
-bool runs_here(const char* name) {
-#if defined(__x86_64__)
-  if (!strcmp(name, "avx512"))
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-  if (!strcmp(name, "avx2")) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-  return true;
-}
 
 const Path* chosen = nullptr;
 
