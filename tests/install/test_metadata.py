@@ -33,15 +33,6 @@ def test_all_names_every_extra_of_users(project: dict[str, Any]) -> None:
     assert listed[1].split(",") == sorted(extras.keys() - OURS)
 
 
-def test_whatever_is_asked_for_is_pinned(project: dict[str, Any]) -> None:
-    lines = (ROOT / "constraints.txt").read_text().splitlines()
-    pins = {named(line) for line in lines if not line.startswith("#")}
-    extras = project["optional-dependencies"]
-    asked = [*project["dependencies"], *(one for some in extras.values() for one in some)]
-    assert {named(one) for one in asked} - {"attractor"} <= pins
-    assert all(re.fullmatch(r"[\w.-]+==[\w.+-]+", line) for line in lines if line[0] != "#")
-
-
 def test_what_an_extra_brings_is_there_for_the_tests(project: dict[str, Any]) -> None:
     extras = project["optional-dependencies"]
     brought = {extra: {named(one) for one in extras[extra]} for extra in extras.keys() - OURS}
