@@ -20,7 +20,8 @@ from attractor.cli.commands import app
 from attractor.errors import InputError
 from attractor.optimisers import shipped
 from attractor.report import build
-from attractor.results.standing import Outcome, Standing, load, save
+from attractor.results.standing import Outcome, Standing, load, profile, save
+from attractor.results.standing_tables import markdown
 from attractor.training import Stopped
 from experiments.helpers import called
 
@@ -204,3 +205,32 @@ def test_command(tmp_path: Path) -> None:
 def test_options_come_after_what_is_measured() -> None:
     found = CliRunner().invoke(app, ["bench", "--quick", "optimisers"])
     assert "Try attractor bench optimisers --quick" in str(found.exception)
+
+
+def below(found: Standing, *rivals: str) -> int:
+    """Places at which anytime has a lower mean loss than each of them."""
+    by = found.by()
+    means = [[by[name, at].estimate.mean for name in ("anytime", *rivals)] for at in found.places]
+    return sum(one < min(others) for one, *others in means)
+
+
+def within(found: Standing, factor: float) -> int:
+    (share,) = profile(found, [factor])["anytime"]
+    return round(share * len(found.places))
+
+
+def test_the_docs_show_what_was_measured() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "bench-optimisers.md").read_text(encoding="utf-8")
+    quick, longer = (
+        load(docs / "assets" / f"bench-optimisers-{name}.json") for name in ("quick", "400")
+    )
+    assert markdown(quick) in page
+    assert markdown(longer) in page
+    assert len({task for task, _ in quick.places}) >= 8
+    # what the pages say in words
+    assert [below(quick, "adam-cosine"), below(longer, "adam-cosine")] == [5, 2]
+    assert below(quick, "schedulefree", "prodigy", "prodigy-cosine") == 6
+    assert [below(longer, "schedulefree"), below(longer, "prodigy-cosine")] == [7, 5]
+    assert [within(quick, 1.25), within(longer, 1.25), within(longer, 1.1)] == [6, 5, 3]
+    assert [within(quick, 1.0), within(longer, 1.0)] == [3, 0]

@@ -26,6 +26,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "dmsgd": {"hidden_size": 4},
     "m2sgd": {"hidden_size": 4},
     "m2sgd_global": {"hidden_size": 4},
+    "rnnprop": {"hidden_size": 4},
 }
 
 

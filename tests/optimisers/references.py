@@ -16,6 +16,7 @@ from attractor.optimisers import (
     IHCLSTMOptimiser,
     LSTMOptimiser,
     MetaSGD,
+    RNNprop,
     Rule,
 )
 from cells.against import array
@@ -110,6 +111,11 @@ def m2sgd_global(threshold: float, **options: Any) -> Case:
     return Case(rule, rules.m2sgd_global, named, {"threshold": threshold})
 
 
+def rnnprop(**options: Any) -> Case:
+    rule = random(RNNprop(hidden_size=4, **options))
+    return Case(rule, rules.rnnprop, weights.rnnprop(rule))
+
+
 def anytime() -> Case:
     rule = random(Anytime())
     return Case(
@@ -148,6 +154,7 @@ REFERENCES: dict[str, list[Callable[[], Case]]] = {
         lambda: m2sgd_global(0.0, p=8.0),
         lambda: m2sgd_global(0.1),
     ],
+    "rnnprop": [rnnprop, lambda: rnnprop(scale=0.4, beta1=0.7, beta2=0.9, layers=1)],
     "anytime": [anytime],
 }
 """Every rule of the table, in cases whose options are not all the defaults."""

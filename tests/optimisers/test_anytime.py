@@ -4,13 +4,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from attractor.meta import Problem, compare
 from attractor.models import MLP
-from attractor.optimisers import Anytime
+from attractor.optimisers import Anytime, View
 from attractor.optimisers.files import about, shipped_file
 from attractor.tasks import Digits
+from cells.against import agree, array, normal
+from optimisers import weights
+from optimisers.references import random
+from reference import rules
 
 
 def test_shipped_weights_beat_common_optimisers_untuned() -> None:
@@ -32,3 +37,22 @@ def test_the_card_names_the_script_that_made_the_weights() -> None:
     name = about(shipped_file("anytime", "default"))["made by"].partition(":")[0]
     script = Path(__file__).parents[2] / name
     assert '"choose"' in script.read_text()
+
+
+def test_each_tensor_has_a_size_of_its_own_whatever_the_other_learners() -> None:
+    """Against NumPy, with fan-ins that make a difference, and learners and tensors of any scale."""
+    rule = random(Anytime())
+    view = View.of([torch.zeros(2, 300), torch.zeros(3), torch.zeros(1, 50)])
+    scales = torch.tensor([[0.01], [1.0], [30.0]]).double()
+    theta = normal(3, 653) * scales * torch.linspace(0.1, 3.0, 653).double()
+    state, own, expected = rule.init(theta, view), [None] * 3, list(array(theta))
+    tensors = ((600, 300), (3, None), (50, 50))
+    for _ in range(4):
+        steps, state = rule.update(theta - scales, state, theta, view)
+        theta = theta + steps
+        for k, named in enumerate([weights.anytime(rule)] * 3):
+            gradient = expected[k] - float(scales[k, 0])
+            expected[k], own[k] = rules.anytime(
+                named, expected[k], gradient, own[k], tensors=tensors
+            )
+            agree(theta[k], np.asarray(expected[k]))

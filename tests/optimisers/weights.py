@@ -115,6 +115,18 @@ def m2sgd_global(rule: Any) -> Weights:
     }
 
 
+def rnnprop(rule: Any) -> Weights:
+    return {
+        "alpha": rule.scale,
+        "beta": (rule.beta1, rule.beta2),
+        "A": array(rule.lift.weight),
+        "a": array(rule.lift.bias),
+        "layers": [lstm_layer(cell) for cell in rule.stack.cells],
+        "w": array(rule.head.weight[0]),
+        "b": rule.head.bias.item(),
+    }
+
+
 def anytime(rule: Any) -> Weights:
     logs = ("gamma", "tau", "p", "delta", "kappa")
     return {name: getattr(rule, f"log_{name}").exp().item() for name in logs} | {

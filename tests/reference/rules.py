@@ -20,6 +20,7 @@ Left open by the papers:
 
 References:
     Andrychowicz et al. (2016), Learning to learn by gradient descent by gradient descent.
+    Lv et al. (2017), Learning Gradient Descent: Better Generalization and Longer Horizons.
     Kuo et al. (2018), DecayNet, section 6.2, appendices D and E.
     Kuo et al. (2020), An Input Residual Connection, section V-C.
     Kuo et al. (2020), MTL2L: A Context Aware Neural Optimiser.
@@ -238,6 +239,36 @@ def m2sgd_global(
     h, state, _ = lstm.run(weights["layer"], np.asarray(x)[None], state=state)
     beta = relu(weights["beta_sta"] + np.tanh(weights["up"] @ h[-1] + weights["b_up"]))
     return (theta - beta * g) * np.maximum(0.0, np.sign(beta - threshold)), state
+
+
+def elu(x: Array) -> Array:
+    each: list[float] = x.tolist()
+    found: Array = np.array([value if value > 0 else math.expm1(value) for value in each])
+    return found
+
+
+def rnnprop(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step:
+    """Lv et al., equations 4 to 7: Adam's two ratios, a layer of ELU, LSTMs, and a bounded step.
+
+    The averages are sums over all gradients so far, each with what is left of its share.
+    """
+    gradients, hidden = state or ([], [None] * len(theta))
+    gradients = [*gradients, g]
+
+    def mean(values: list[Array], memory: float) -> Array:
+        share = np.array([memory ** (len(values) - 1 - i) for i in range(len(values))])
+        return np.tensordot(share, np.array(values), 1) / share.sum()
+
+    beta1, beta2 = weights["beta"]
+    root = np.sqrt(mean([one**2 for one in gradients], beta2) + 1e-14)
+    pairs = np.stack([g / root, mean(gradients, beta1) / root], axis=1)
+    steps, after = [], []
+    for pair, before in zip(pairs, hidden, strict=True):
+        x = elu(weights["A"] @ pair + weights["a"])
+        h, end = layers(lstm.run, weights["layers"], x[None], before)
+        steps.append(weights["alpha"] * math.tanh(h[-1] @ weights["w"] + weights["b"]))
+        after.append(end)
+    return theta - np.array(steps), (gradients, after)
 
 
 def anytime(

@@ -31,13 +31,20 @@ TABLES = ("task", "stream", "features", "model", "optimiser", "strategy", "meta"
 class Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-
-class Settings(Frozen):
-    """How long a run is, and where it runs."""
-
     newer: ClassVar[tuple[str, ...]] = ()
     """Settings that came later, and have no part in a run's name while they are as by default: so
     runs from before go on."""
+
+    @property
+    def usual(self) -> set[str]:
+        """Those of the newer settings that are as by default."""
+        known = type(self).model_fields
+        defaults = {n: known[n].get_default(call_default_factory=True) for n in self.newer}
+        return {name for name in self.newer if getattr(self, name) == defaults[name]}
+
+
+class Settings(Frozen):
+    """How long a run is, and where it runs."""
 
     steps: int = Field(ge=1)
     checkpoint_every: int | None = Field(default=None, ge=1)
@@ -88,9 +95,9 @@ class RunConfig(Frozen):
     def id(self) -> str:
         """Label and seed for people, then a hash of all that decides the numbers."""
         names = dict.fromkeys(("kind", "title", "description", "budget"), True)
-        defaults = {name: field.default for name, field in type(self.train).model_fields.items()}
-        usual = {name for name in self.train.newer if getattr(self.train, name) == defaults[name]}
-        content = self.model_dump(exclude={**names, "train": {"checkpoint_every", *usual}})
+        parts = {name: part.usual for name, part in self if isinstance(part, Frozen)}
+        parts["train"] = {"checkpoint_every", *parts["train"]}
+        content = self.model_dump(exclude={**names, **parts})
         text = json.dumps(content, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()
         return f"{slug(self.label)}-{self.seed}-{digest[:10]}"

@@ -2,6 +2,7 @@
 
 from attractor.meta.compare import Trial as Trial
 from attractor.meta.compare import compare as compare
+from attractor.meta.distribution import Distribution as Distribution
 from attractor.meta.learners import Learners as Learners
 from attractor.meta.learners import Problem as Problem
 from attractor.meta.problems import problem_of as problem_of

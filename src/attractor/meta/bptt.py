@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Generator, Tensor
 
+from attractor.meta.distribution import Distribution
 from attractor.meta.estimate import Stretch
 from attractor.meta.learners import Learners, Problem
 from attractor.meta.saving import learning, load_learning
@@ -76,7 +77,7 @@ class BPTT:
     def __init__(
         self,
         rule: Rule,
-        problems: Sequence[Problem],
+        problems: Sequence[Problem | Distribution],
         *,
         learners: int = 20,
         steps: int | tuple[int, int] = 100,
@@ -104,6 +105,7 @@ class BPTT:
         self.updates = 0
         self.horizon = 0
         self.first = math.nan
+        self.drawn: dict[str, Any] = {}
         self.learners: Learners | None = None
         self.position: Position | None = None
 
@@ -146,12 +148,14 @@ class BPTT:
         now = None
         if self.learners is not None and self.position is not None:
             now = learning(self.learners, self.position)
-        return {**{name: getattr(self, name) for name in COUNTS}, "learners": now}
+        counts = {name: getattr(self, name) for name in COUNTS}
+        return {**counts, "drawn": self.drawn, "learners": now}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         for name in COUNTS:
             setattr(self, name, state[name])
+        self.drawn = state.get("drawn", {})  # checkpoints of 0.1 have none
         self.learners = self.position = None
         if state["learners"] is not None:
             count = len(state["learners"]["params"])
@@ -159,10 +163,14 @@ class BPTT:
             self.position = load_learning(self.rule, self.learners, state["learners"])
 
     def _problem(self) -> Problem:
+        return self._source().made(self.drawn)
+
+    def _source(self) -> Problem | Distribution:
         return self.problems[self.round % len(self.problems)]
 
     def _start_round(self) -> None:
         count = min(self.together, self.count - self.round * self.together)
+        self.drawn = self._source().draw(self.generator)
         self.learners = Learners(self._problem(), count, generator=self.generator)
         params = self.learners.first_params(self.rule)
         state = self.learners.first_state(self.rule, params)

@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 from torch.func import functional_call, vmap
 
 from attractor.errors import InputError
+from attractor.meta.distribution import Distribution
 from attractor.meta.estimate import Stretch
 from attractor.meta.learners import Learners, Problem
 from attractor.meta.saving import copied, learning, load_learning
@@ -85,7 +86,7 @@ class Evolution:
     def __init__(
         self,
         rule: Rule,
-        problems: Sequence[Problem],
+        problems: Sequence[Problem | Distribution],
         *,
         persistent: bool = True,
         updates: int = 100,
@@ -159,7 +160,8 @@ class Evolution:
         """Go on where `state_dict` was taken."""
         self.pairs = []
         for saved in state["pairs"]:
-            pair = self._pair(saved["problem"], saved["horizon"])
+            # checkpoints of 0.1 have nothing that was drawn
+            pair = self._pair(saved["problem"], saved["horizon"], saved.get("drawn", {}))
             pair.load_state_dict(saved)
             self.pairs.append(pair)
         self.step, self.started = state["step"], state["started"]
@@ -168,10 +170,10 @@ class Evolution:
         horizon = draw_horizon(self.steps, self.generator)
         problem = self.started % len(self.problems)
         self.started += 1
-        return self._pair(problem, horizon)
+        return self._pair(problem, horizon, self.problems[problem].draw(self.generator))
 
-    def _pair(self, problem: int, horizon: int) -> _Pair:
-        return _Pair(self.rule, self.problems, problem, horizon, self.generator)
+    def _pair(self, problem: int, horizon: int, drawn: dict[str, Any]) -> _Pair:
+        return _Pair(self.rule, self.problems, problem, horizon, drawn, self.generator)
 
 
 class _Pair:
@@ -180,14 +182,16 @@ class _Pair:
     def __init__(
         self,
         rule: Rule,
-        problems: Sequence[Problem],
+        problems: Sequence[Problem | Distribution],
         problem: int,
         horizon: int,
+        drawn: dict[str, Any],
         generator: Generator,
     ) -> None:
-        self.rule, self.problem, self.horizon = rule, problem, horizon
+        self.rule, self.problem, self.horizon, self.drawn = rule, problem, horizon, drawn
         self.updates = 0
-        self.learners = Learners(problems[problem], 1, copies=2, generator=generator)
+        made = problems[problem].made(drawn)
+        self.learners = Learners(made, 1, copies=2, generator=generator)
         params = self.learners.first_params(rule)
         state = self.learners.first_state(rule, params)
         self.position = Position(params, state, self.learners.draw())
@@ -225,6 +229,7 @@ class _Pair:
         return {
             "problem": self.problem,
             "horizon": self.horizon,
+            "drawn": self.drawn,
             "updates": self.updates,
             "moved": copied(self.moved),
             "learners": learning(self.learners, self.position),

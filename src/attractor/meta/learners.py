@@ -1,7 +1,7 @@
 """Many networks of one kind at once: the learners that an optimiser is trained and tested on."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -32,6 +32,9 @@ class Problem:
         model: makes a network from a generator.
         task: the data and the loss.
         batch_size: samples in each batch of a learner.
+        stretch: a learner's parameters are so many times smaller than those of its network, which
+            they are multiplied by: reparametrised, it wants other steps.
+        weight: multiplies the gradients that a rule is told of; losses are told as they are.
 
     Example:
         >>> from attractor.models import MLP
@@ -42,6 +45,16 @@ class Problem:
     model: Callable[[Generator], nn.Module]
     task: Task
     batch_size: int = 128
+    stretch: float = 1.0
+    weight: float = 1.0
+
+    def draw(self, generator: Generator) -> dict[str, Any]:
+        """Nothing: it is always the same; see `Distribution`."""
+        return {}
+
+    def made(self, drawn: Mapping[str, Any]) -> "Problem":
+        """Itself."""
+        return self
 
 
 class Learners:
@@ -86,7 +99,8 @@ class Learners:
         self.judged = _Judged(networks[0], problem.task)
         self.names = list(stacked)
         self.view = View.of((value[0] for value in stacked.values()), tables(networks[0]))
-        self.start = torch.cat([v.detach().flatten(1) for v in stacked.values()], dim=1)
+        start = torch.cat([v.detach().flatten(1) for v in stacked.values()], dim=1)
+        self.start = start / problem.stretch
         self.frozen = {name for name, value in stacked.items() if not value.requires_grad}
         if self.frozen == {*stacked}:
             raise InputError(
@@ -104,6 +118,10 @@ class Learners:
     def held(self, before: Tensor, after: Tensor, where: slice = slice(None)) -> Tensor:
         """What an update makes of coordinates, but for those of frozen parameters."""
         return after if self.still is None else torch.where(self.still[where], before, after)
+
+    def told(self, gradient: Tensor) -> Tensor:
+        """What a rule is told of a gradient: that of the loss as the problem weighs it."""
+        return gradient * self.problem.weight
 
     def first_state(self, rule: Rule, params: Tensor) -> State:
         """What a rule remembers of them before their first update."""
@@ -128,7 +146,7 @@ class Learners:
     def losses(self, params: Tensor, batch: Batch) -> Tensor:
         """The loss of every learner on its batch."""
         # in the network's own type, which may be another than the rule's
-        tensors = self.view.tensors(params.to(self.start.dtype))
+        tensors = self.view.tensors(params.to(self.start.dtype) * self.problem.stretch)
         named = dict(zip(self.names, tensors, strict=True))
         named |= {name: named[name].detach() for name in self.frozen}
 

@@ -10,6 +10,7 @@ from torch import Generator, nn
 
 from attractor.errors import InputError, unknown
 from attractor.meta.bptt import BPTT
+from attractor.meta.distribution import Distribution
 from attractor.meta.divergence import Patience
 from attractor.meta.estimate import Estimator
 from attractor.meta.evolution import Evolution
@@ -41,7 +42,7 @@ class MetaTrainer:
 
     Args:
         rule: what is trained, in place.
-        problems: what its learners are, taking turns.
+        problems: what its learners are, taking turns; a `Distribution` is drawn from anew for each.
         estimator: of the meta-gradient: ``"bptt"``, see `BPTT`; ``"pes"`` or ``"es"``, see
             `Evolution`, persistent or plain.
         lr: of what updates the rule; None for its own default.
@@ -78,7 +79,7 @@ class MetaTrainer:
     def __init__(
         self,
         rule: Rule,
-        problems: Sequence[Problem],
+        problems: Sequence[Problem | Distribution],
         *,
         estimator: Literal["bptt", "pes", "es"] = "bptt",
         lr: float | None = None,
@@ -174,7 +175,7 @@ def options_of(estimator: str) -> set[str]:
 
 def train(
     rule: Rule,
-    problems: Sequence[Problem] = (),
+    problems: Sequence[Problem | Distribution] = (),
     *,
     tasks: Sequence[TensorTask] = (),
     batch_size: int | None = None,

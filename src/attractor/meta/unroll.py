@@ -78,14 +78,15 @@ def follow(
     _, gradient = learners.gradients(params, batch)
     for disturbance in noise:
         view = shown(rule, learners, batch)
-        steps, state = move(gradient, state, params, view)
+        told = learners.told(gradient)
+        steps, state = move(told, state, params, view)
         params = learners.held(params, params + steps + disturbance)
         following = learners.draw()
         losses, after = learners.gradients(params, following)
         slope = after
         if objective == "same":
             losses, slope = learners.gradients(params, batch)
-        passed.append(Passed(gradient, view, slope, losses))
+        passed.append(Passed(told, view, slope, losses))
         gradient, batch = after, following
     return Position(params, state, batch), passed
 
@@ -169,7 +170,7 @@ def second_order(
     point = params.detach().requires_grad_()
     loss, gradient = learners.gradients(point, batch, create_graph=True)
     for disturbance in noise:
-        constant = gradient.detach() if detach else gradient
+        constant = learners.told(gradient.detach() if detach else gradient)
         step, state = rule.update(constant, state, point, shown(rule, learners, batch))
         point = learners.held(point, point + step + disturbance)
         following = learners.draw()

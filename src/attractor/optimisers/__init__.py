@@ -18,6 +18,7 @@ from attractor.optimisers.m2sgd import M2SGD as M2SGD
 from attractor.optimisers.meta_sgd import MetaSGD as MetaSGD
 from attractor.optimisers.mtl2l import MTL2L as MTL2L
 from attractor.optimisers.preprocess import preprocess as preprocess
+from attractor.optimisers.rnnprop import RNNprop as RNNprop
 from attractor.optimisers.rule import Rule as Rule
 from attractor.optimisers.sparse import compact as compact
 from attractor.optimisers.sparse import dense_state_dict as dense_state_dict

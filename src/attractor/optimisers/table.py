@@ -21,6 +21,7 @@ from attractor.optimisers.lstm import LSTMOptimiser
 from attractor.optimisers.m2sgd import M2SGD
 from attractor.optimisers.meta_sgd import MetaSGD
 from attractor.optimisers.mtl2l import MTL2L
+from attractor.optimisers.rnnprop import RNNprop
 from attractor.optimisers.rule import Rule
 from attractor.tables import lookup
 
@@ -116,6 +117,7 @@ OPTIMISERS: dict[str, Entry] = {
     "dmsgd": Entry(DMSGD),
     "m2sgd": Entry(M2SGD),
     "m2sgd_global": Entry(GlobalM2SGD),
+    "rnnprop": Entry(RNNprop),
     "anytime": Entry(Anytime),
     "adadelta": Entry(optim.Adadelta, "zeiler2012adadelta"),
     "adagrad": Entry(optim.Adagrad, "duchi2011adaptive"),

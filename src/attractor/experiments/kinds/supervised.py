@@ -12,7 +12,7 @@ from pydantic import Field
 from torch import Generator, nn
 
 from attractor.cells import TARDISCell, compile_steps, read_alone
-from attractor.errors import InputError
+from attractor.errors import InputError, unknown
 from attractor.experiments.config import Frozen, Kind, RunConfig
 from attractor.experiments.kinds.parts import (
     Spec,
@@ -25,7 +25,8 @@ from attractor.experiments.kinds.parts import (
 )
 from attractor.experiments.work import Work
 from attractor.measures import Measure
-from attractor.meta import MetaTrainer, Problem
+from attractor.meta import Distribution, MetaTrainer, Problem
+from attractor.meta.distribution import quieter
 from attractor.meta.settings import bounds
 from attractor.models.table import model_name
 from attractor.optimisers import Learned, Maker, Rule, attach, choose, sparsity
@@ -33,6 +34,7 @@ from attractor.optimisers.table import optimiser_entry
 from attractor.runs.drive import Context
 from attractor.tasks import Task
 from attractor.training import Chained, Plan, Supervised, Tuning
+from attractor.training.schedules import Schedule
 
 MEASURES = {
     "sparsity": Measure("none", "share"),
@@ -73,6 +75,8 @@ class Train(Updates):
 class Meta(Frozen):
     """How an optimiser is meta-trained; see `MetaTrainer`."""
 
+    newer = ("random", "schedule", "clamp", "norm", "clip")
+
     method: Literal["bptt", "pes", "es"] = "bptt"
     tasks: list[Spec] = Field(default_factory=list)
     """What its learners learn, taking turns; by default the task of the run."""
@@ -92,6 +96,18 @@ class Meta(Frozen):
     """Of the rule, in all, by evolution strategies."""
     sigma: float = Field(default=0.01, gt=0)
     """How far evolution strategies move the weights."""
+    random: dict[str, Any] = Field(default_factory=dict)
+    """What of each learner is drawn at random, as lists and ranges (see `Distribution`): ``model``,
+    with options of the network, ``batch_size``, ``readout``, of which the last layer starts at so
+    much, ``stretch`` and ``weight`` (see `Problem`)."""
+    schedule: Schedule | None = None
+    """How the rate of what updates the rule falls; by default it stays."""
+    clamp: float | None = Field(default=None, gt=0)
+    """Bound of each entry of the meta-gradient; by default the estimator's."""
+    norm: float | None = Field(default=None, gt=0)
+    """Bound of the norm of the meta-gradient; by default the estimator's."""
+    clip: float = Field(default=10.0, gt=0)
+    """Bound of a learner's loss, for evolution strategies."""
 
 
 class SupervisedRun(RunConfig):
@@ -187,8 +203,33 @@ class _Made:
         network = config.model if meta.model is None else meta.model
         tasks = [task_for(one, network, self.context) for one in meta.tasks] or [self.task]
         size = meta.batch_size or config.train.batch_size
-        problems = [Problem(partial(self.learner, network, one), one, size) for one in tasks]
+        problems: list[Problem | Distribution] = [
+            Distribution(partial(self.random_problem, network, one, size), **_random(meta.random))
+            if meta.random
+            else Problem(partial(self.learner, network, one), one, size)
+            for one in tasks
+        ]
         return trainer_of(rule, problems, meta, self.seeded("meta"))
+
+    def random_problem(
+        self,
+        network: Spec,
+        task: Task,
+        size: int,
+        *,
+        model: Spec | None = None,
+        batch_size: int | None = None,
+        readout: float = 1.0,
+        stretch: float = 1.0,
+        weight: float = 1.0,
+    ) -> Problem:
+        """A problem with what was drawn for it in the place of what all have."""
+        spec = {**network, **(model or {})}
+
+        def learner(generator: Generator) -> nn.Module:
+            return quieter(self.learner(spec, task, generator), readout)
+
+        return Problem(learner, task, batch_size or size, stretch, weight)
 
     def learner(self, spec: Spec, task: Task, generator: Generator) -> nn.Module:
         """A network to be meta-trained on."""
@@ -238,7 +279,7 @@ def outcome(training: Supervised) -> dict[str, Any]:
 
 
 def trainer_of(
-    rule: Rule, problems: Sequence[Problem], meta: Meta, generator: Generator
+    rule: Rule, problems: Sequence[Problem | Distribution], meta: Meta, generator: Generator
 ) -> MetaTrainer:
     """The meta-training of a configuration."""
     steps = meta.steps if isinstance(meta.steps, int) else bounds(meta.steps)
@@ -250,7 +291,12 @@ def trainer_of(
             "perturb": meta.perturb,
         }
         if meta.method == "bptt"
-        else {"updates": meta.updates, "pairs": meta.together, "sigma": meta.sigma}
+        else {
+            "updates": meta.updates,
+            "pairs": meta.together,
+            "sigma": meta.sigma,
+            "clip": meta.clip,
+        }
     )
     return MetaTrainer(
         rule,
@@ -260,9 +306,20 @@ def trainer_of(
         lr=meta.lr,
         steps=steps,
         objective=meta.objective,
+        schedule=meta.schedule,
+        clamp=meta.clamp,
+        norm=meta.norm,
         generator=generator,
         **own,
     )
+
+
+def _random(choices: dict[str, Any]) -> dict[str, Any]:
+    known = ("model", "batch_size", "readout", "stretch", "weight")
+    for name in choices:
+        if name not in known:
+            raise unknown("choice of meta.random", name, known)
+    return choices
 
 
 def _untrained(spec: Spec) -> bool:
