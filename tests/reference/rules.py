@@ -242,9 +242,7 @@ def m2sgd_global(
 
 
 def elu(x: Array) -> Array:
-    each: list[float] = x.tolist()
-    found: Array = np.array([value if value > 0 else math.expm1(value) for value in each])
-    return found
+    return np.array([value if value > 0 else math.expm1(value) for value in x.tolist()])
 
 
 def rnnprop(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step:
@@ -257,7 +255,7 @@ def rnnprop(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step
 
     def mean(values: list[Array], memory: float) -> Array:
         share = np.array([memory ** (len(values) - 1 - i) for i in range(len(values))])
-        return np.tensordot(share, np.array(values), 1) / share.sum()
+        return np.tensordot(share / share.sum(), np.array(values), 1)
 
     beta1, beta2 = weights["beta"]
     root = np.sqrt(mean([one**2 for one in gradients], beta2) + 1e-14)
