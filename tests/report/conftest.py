@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 import tomli_w
 
+from attractor.report import build, write
+from attractor.runs.read import load_runs
+
 WriteRun = Callable[..., Path]
 RATES = {"LSTM": 0.006, "GRU": 0.009, "NRU": 0.014}
 
@@ -82,3 +85,28 @@ def runs_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
             status = {("NRU", 1): "failed", ("NRU", 2): "unfinished"}.get((label, seed), "done")
             write_run(root, label, seed, status=status)
     return root
+
+
+@pytest.fixture(scope="module")
+def address(runs_root: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write(build(load_runs([runs_root])), path)
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def visit(browser: Any) -> Any:
+    """Opens an address and keeps what the page says and asks for, which must be nothing."""
+
+    def open_page(address: str, **options: Any) -> Any:
+        page = browser.new_page(**options)
+        page.complaints = []
+        page.requests = []
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.goto(address)
+        page.wait_for_function("'ready' in document.documentElement.dataset", timeout=60_000)
+        return page
+
+    return open_page

@@ -18,30 +18,6 @@ LONG = "a label that is much longer than anybody should make one, <script>alert(
 
 
 @pytest.fixture(scope="module")
-def address(runs_root: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    write(build(load_runs([runs_root])), path)
-    return path.as_uri()
-
-
-@pytest.fixture(scope="module")
-def visit(browser: Any) -> Any:
-    """Opens an address and keeps what the page says and asks for, which must be nothing."""
-
-    def open_page(address: str, **options: Any) -> Any:
-        page = browser.new_page(**options)
-        page.complaints = []
-        page.requests = []
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.goto(address)
-        return page
-
-    return open_page
-
-
-@pytest.fixture(scope="module")
 def shared_page(visit: Any, address: str) -> Iterator[Any]:
     page = visit(address, viewport={"width": 1280, "height": 900})
     yield page
@@ -204,7 +180,7 @@ def test_scales_change_and_come_back(shared_page: Any) -> None:
 def test_every_section_can_be_linked_to(shared_page: Any) -> None:
     links = shared_page.locator(".anchor").evaluate_all("all => all.map(a => a.hash)")
     assert "#chapter-1-results" in links
-    assert len(set(links)) == len(links) == 5
+    assert len(set(links)) == len(links) == 6
     for link in links:
         assert shared_page.locator(link).count() == 1
 

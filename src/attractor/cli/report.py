@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from attractor.cli.run import DATA_HELP
+
 
 def report(
     runs: Annotated[
@@ -17,6 +19,11 @@ def report(
     watch: Annotated[
         bool, typer.Option("--watch", help="Serve it here, and refresh it while runs go on.")
     ] = False,
+    inside: Annotated[
+        bool,
+        typer.Option("--inside", help="Look into a network of each variant, too; images it made."),
+    ] = False,
+    data: Annotated[Path | None, typer.Option(help=DATA_HELP, show_default=False)] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="With --watch: 0 for any.")] = 8420,
 ) -> None:
     """Write one self-contained page about saved runs, or serve it to this machine alone."""
@@ -33,7 +40,12 @@ def report(
     whole, damaged = read_runs(folders) if folders else ([], [])
     for one in damaged:
         warn(f"{one.folder} is damaged and left out: {one.reason}")
-    write(build(whole, title, damaged, benchmarks=benchmarks), out)
+    seen = None
+    if inside:
+        from attractor.report.inside import looked_into
+
+        seen = looked_into(whole, data)
+    write(build(whole, title, damaged, benchmarks=benchmarks, inside=seen), out)
     typer.echo(str(out))
 
 

@@ -1,23 +1,27 @@
 """Put a page together: chapters of tables and figures, poured into one template."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from attractor.errors import InputError
 from attractor.files import write_atomic
-from attractor.report.bundle import plotting_script, script_safe
+from attractor.report.bundle import packed_script, script_safe
 from attractor.report.chapter import chapter
 from attractor.report.figures import Figure
 from attractor.report.standing import standing_part
 from attractor.report.tables import STRIP_WIDTH
 from attractor.results.standing import Standing
 from attractor.runs.read import Damaged, Run
+
+if TYPE_CHECKING:
+    from attractor.report.inside import Inside
 
 
 def build(
@@ -27,6 +31,7 @@ def build(
     *,
     benchmarks: Sequence[Standing] = (),
     watch: str = "",
+    inside: "Mapping[str, Sequence[Inside]] | None" = None,
 ) -> str:
     """Turn runs into one HTML page. The same runs give the same page, byte for byte.
 
@@ -38,6 +43,7 @@ def build(
         benchmarks: of optimisers, as :func:`attractor.results.standing.load` returns them; each
             gets a part after the chapters.
         watch: the version of a page that is served and asks now and then for the next one.
+        inside: what `attractor.report.inside.looked_into` found in the runs, to be shown too.
 
     Returns:
         The page; it holds its styles, scripts and data, and asks for nothing else.
@@ -47,11 +53,15 @@ def build(
     parts: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         parts.setdefault((run.experiment, run.budget), []).append(run)
-    chapters = [chapter(part) for part in parts.values()]
+    found = inside or {}
+    chapters = [
+        chapter(part, found.get(f"{experiment}/{budget}", ()))
+        for (experiment, budget), part in parts.items()
+    ]
     standings = [standing_part(one) for one in benchmarks]
     if title is None:
         title = _title([*(part.title for part in chapters), *(part.title for part in standings)])
-    figures = [figure for part in chapters for figure in (*part.figures, *part.matrices)]
+    figures = [figure for part in chapters for figure in part.drawn]
     return page(
         "report.html.j2",
         [*figures, *(part.figure for part in standings)],
@@ -61,6 +71,7 @@ def build(
         damaged=damaged,
         strip_width=STRIP_WIDTH,
         watch=watch,
+        opened=_json([part.drill.data for part in chapters]),
     )
 
 
@@ -81,7 +92,7 @@ def page(template: str, figures: Sequence[Figure], **parts: object) -> str:
             figures=_json(drawn),
             style=_template("style.css"),
             script=script_safe(_template("page.js")),
-            plotting=plotting_script(),
+            plotting=packed_script(),
             **parts,
         )
     )

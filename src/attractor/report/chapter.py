@@ -4,10 +4,14 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from attractor.report.comparing import findings
+from attractor.report.drill import Drill, drill
 from attractor.report.figures import Figure, learning_curves
+from attractor.report.levels import is_of_levels, level_curves
 from attractor.report.numbers import MISSING, count, plural
+from attractor.report.spread import spread
 from attractor.report.streams import boundaries, marked, matrices
 from attractor.report.tables import (
     ResultTable,
@@ -22,6 +26,9 @@ from attractor.results.variants import Group, settings, variants
 from attractor.runs.environment import mixed
 from attractor.runs.read import Run
 from attractor.runs.repeatable import repeatable
+
+if TYPE_CHECKING:
+    from attractor.report.inside import Inside
 
 MANY = 4
 """Variants whose intervals can be told apart, however wide they are."""
@@ -44,6 +51,9 @@ class Chapter:
     results: ResultTable
     figures: list[Figure]
     matrices: list[Figure]
+    inside: "Sequence[Inside]"
+    drill: Drill
+    of_levels: bool
     log: bool
     bands: bool
     swatches: list[dict[str, str]]
@@ -53,14 +63,40 @@ class Chapter:
     environment: list[tuple[str, list[tuple[str, int]]]]
     commands: list[str]
 
+    @property
+    def sections(self) -> list[tuple[str, str]]:
+        """Names and headings of the parts that there are, for the contents."""
+        there: list[tuple[str, str, object]] = [
+            ("results", "Results", True),
+            ("curves", "Learning curves", self.figures),
+            (
+                "matrix",
+                "Accuracy by level" if self.of_levels else "Accuracy by task",
+                self.matrices,
+            ),
+            ("inside", "Inside the networks", self.inside),
+            ("runs", "Runs", True),
+            ("configuration", "Configuration", True),
+            ("environment", "Environment", self.environment),
+            ("repeat", "How to repeat this", True),
+        ]
+        return [(name, text) for name, text, shown in there if shown]
 
-def chapter(runs: Sequence[Run]) -> Chapter:
+    @property
+    def drawn(self) -> list[Figure]:
+        """Every figure, in the order of the page."""
+        return [*self.figures, *self.matrices, *(s.figure for one in self.inside for s in one.seen)]
+
+
+def chapter(runs: Sequence[Run], inside: "Sequence[Inside]" = ()) -> Chapter:
     """Work out the chapter for runs of one experiment at one budget."""
     first = runs[0]
     groups = variants(runs)
     ends = boundaries(runs)
     bands = not crowded(groups)
-    figures = [marked(one, ends) for one in learning_curves(runs)]
+    figures = level_curves(groups) + [marked(one, ends) for one in learning_curves(runs)]
+    if (violins := spread(runs, groups)) is not None:
+        figures.append(violins)
     for trace in (trace for one in figures for trace in one.traces):
         if trace["meta"]["kind"] == "band":
             trace["visible"] = bands
@@ -76,6 +112,9 @@ def chapter(runs: Sequence[Run]) -> Chapter:
         results=result_table(runs),
         figures=figures,
         matrices=matrices(groups),
+        inside=inside,
+        drill=drill(groups, runs),
+        of_levels=any(is_of_levels(run) for run in runs),
         bands=bands,
         log=any(one.layout["yaxis"]["type"] == "log" for one in figures),
         swatches=swatches(groups),

@@ -249,7 +249,7 @@ def _seed(values: dict[int, float], index: int, run: Run, hidden: bool) -> Trace
         "line": {"color": colour, "dash": dash, "width": 1},
         "opacity": 0.55,
         "visible": not hidden,
-        "meta": {"variant": index, "kind": "seed" if hidden else "mean"},
+        "meta": {"variant": index, "kind": "seed" if hidden else "mean", "seed": run.seed},
     }
     if run.status == "failed":
         sizes = [0] * (len(keep) - 1) + [9]  # a cross where it stopped

@@ -1,10 +1,12 @@
 """What a page shows of tasks in turn: where each ends, and who still knows what."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from attractor.report.figures import Figure
+from attractor.report.levels import is_of_levels
 from attractor.results.measures import TASK
 from attractor.results.variants import Group
 from attractor.runs.read import Run
@@ -55,28 +57,35 @@ def matrices(groups: Sequence[Group]) -> list[Figure]:
     drawn = []
     for group in groups[:MOST]:
         found = [one for run in group.runs if (one := _matrix(run)) is not None]
-        if not found or len({one.shape for one in found}) > 1:
+        if not found or len({one.shape[1] for one in found}) > 1:
             continue
-        mean = np.mean(found, axis=0)
+        levels = any(is_of_levels(run) for run in group.runs)
+        if not levels and len({one.shape for one in found}) > 1:
+            continue
+        mean = _mean(found)
         columns = mean.shape[1]
-        first = int(len(mean) == columns)  # else the first row is before any training
+        first = int(levels or len(mean) == columns)  # else row 0 is before any training
+        what = "level" if levels else "task"
         trace = {
             "type": "heatmap",
-            "z": [[round(float(value), 4) for value in row] for row in mean],
+            "z": [
+                [None if np.isnan(value) else round(float(value), 4) for value in row]
+                for row in mean
+            ],
             "x": [str(number) for number in range(1, columns + 1)],
             "y": [str(number) for number in range(first, first + len(mean))],
             "zmin": 0,
             "zmax": 1,
             "colorscale": "Cividis",
-            "hovertemplate": "task %{x} after task %{y}: %{z:.1%}<extra></extra>",
+            "hovertemplate": f"{what} %{{x}} after {what} %{{y}}: %{{z:.1%}}<extra></extra>",
             "colorbar": {"tickformat": ".0%", "thickness": 10, "outlinewidth": 0},
         }
         axis = {"type": "category", "automargin": True, "showgrid": False, "zeroline": False}
         layout = {
-            "xaxis": {**axis, "title": {"text": "accuracy on task", "font": {"size": 13}}},
+            "xaxis": {**axis, "title": {"text": f"accuracy on {what}", "font": {"size": 13}}},
             "yaxis": {
                 **axis,
-                "title": {"text": "after task", "font": {"size": 13}},
+                "title": {"text": f"after {what}", "font": {"size": 13}},
                 "autorange": "reversed",
             },
             "margin": {"l": 8, "r": 8, "t": 10, "b": 8},
@@ -85,6 +94,13 @@ def matrices(groups: Sequence[Group]) -> list[Figure]:
         }
         drawn.append(Figure(group.label, False, [trace], layout))
     return drawn
+
+
+def _mean(found: "Sequence[np.ndarray[tuple[int, int], np.dtype[np.float64]]]") -> Any:
+    """Over seeds; where some did not come so far, over those that did."""
+    rows = max(len(one) for one in found)
+    padded = [np.pad(one, ((0, rows - len(one)), (0, 0)), constant_values=np.nan) for one in found]
+    return np.nanmean(padded, axis=0)
 
 
 def _matrix(run: Run) -> "np.ndarray[tuple[int, int], np.dtype[np.float64]] | None":

@@ -35,6 +35,16 @@
     return look;
   }
 
+  /* The library is packed, which makes the page half as large; browsers of 2023 on unpack it. */
+  async function unpack() {
+    const text = document.getElementById("plotting").textContent;
+    const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+  }
+
   function draw(plot) {
     const { data, layout } = figures[plot.dataset.figure];
     if (touch) {
@@ -42,6 +52,7 @@
       layout.dragmode = false;
       layout.xaxis.fixedrange = layout.yaxis.fixedrange = true;
     }
+    plot.classList.add("drawn");
     Plotly.newPlot(plot, data, layout, config);
     Plotly.relayout(plot, look(plot));
   }
@@ -54,7 +65,7 @@
     const button = document.getElementById("theme");
     button.setAttribute("aria-pressed", String(isDark()));
     button.textContent = isDark() ? "Light" : "Dark";
-    for (const plot of plots) Plotly.relayout(plot, look(plot));
+    for (const plot of document.querySelectorAll(".drawn")) Plotly.relayout(plot, look(plot));
   }
 
   /* Paper has a width of its own, which scripts cannot ask for: A4 between its margins. */
@@ -78,7 +89,8 @@
     for (const plot of drawn) {
       const visible = plot.data.map(({ meta }) => wanted.has(meta.variant) && shown[meta.kind]);
       Plotly.restyle(plot, { visible });
-      Plotly.relayout(plot, { hovermode: seeds ? "closest" : "x unified" });
+      const single = seeds || plot.data[0].meta.by === "seed";
+      Plotly.relayout(plot, { hovermode: single ? "closest" : "x unified" });
     }
   }
 
@@ -155,8 +167,32 @@
     setTimeout(() => { status.textContent = ""; }, 2000);
   }
 
+  /* An exponential moving average that begins without a bias towards its first value. */
+  function averaged(values, weight) {
+    let sum = 0;
+    let total = 0;
+    return [...values].map((value) => {
+      if (value === null) return null;
+      sum = weight * sum + (1 - weight) * value;
+      total = weight * total + (1 - weight);
+      return sum / total;
+    });
+  }
+
+  function smooth(slider, drawn) {
+    for (const plot of drawn) {
+      const traces = figures[plot.dataset.figure].data;
+      traces.forEach((trace, index) => {
+        if (trace.meta?.kind === "band" || trace.meta?.by) return;
+        trace.raw ??= [...trace.y];
+        Plotly.restyle(plot, { y: [averaged(trace.raw, Number(slider.value))] }, [index]);
+      });
+    }
+  }
+
   function scale(box, drawn) {
     for (const plot of drawn) {
+      if (plot.data[0].meta?.by) continue;
       const means = plot.data.filter(({ meta }) => meta?.kind === "mean");
       const positive = means.every(({ y }) => [...y].every((value) => value === null || value > 0));
       const type = box.checked && positive ? "log" : "linear";
@@ -179,6 +215,145 @@
     }
   }
 
+  /* One run: its curves, which are on the page already, its configuration and its environment. */
+  const opened = JSON.parse(document.getElementById("opened")?.textContent ?? "[]");
+  const dialog = document.getElementById("run");
+
+  function made(name, text, parent) {
+    const element = document.createElement(name);
+    element.textContent = text;
+    parent.append(element);
+    return element;
+  }
+
+  function pairs(rows, parent) {
+    const list = made("dl", "", parent);
+    list.className = "pairs";
+    for (const [name, value] of rows) {
+      const line = made("div", "", list);
+      made("dt", name, line);
+      made("dd", value, line);
+    }
+  }
+
+  function curvesOf(run, chapter, parent) {
+    const grid = made("div", "", parent);
+    grid.className = "figures";
+    for (const plot of chapter.querySelectorAll(".curves .plot")) {
+      const { data, layout } = figures[plot.dataset.figure];
+      const own = data.find(({ meta }) => meta.variant === run.variant && meta.seed === run.seed);
+      if (!own) continue;
+      const figure = made("figure", "", grid);
+      const title = plot.parentElement.querySelector("figcaption").textContent;
+      made("figcaption", title, figure);
+      const place = made("div", "", figure);
+      place.className = "plot drawn";
+      place.setAttribute("role", "img");
+      place.setAttribute("aria-label", `${title} of ${run.label}, seed ${run.seed}`);
+      const trace = { ...own, y: own.raw ?? own.y, visible: true, opacity: 1, line: { ...own.line, width: 2 } };
+      const { annotations, shapes, ...rest } = layout;
+      Plotly.newPlot(place, [trace], { ...rest, hovermode: "closest", xaxis: { ...layout.xaxis }, yaxis: { ...layout.yaxis, autorange: true } }, config);
+      Plotly.relayout(place, look(place));
+    }
+  }
+
+  function show(number, index) {
+    const { runs, environments } = opened[number - 1];
+    const run = runs[index];
+    const chapter = document.getElementById(`chapter-${number}`);
+    dialog.textContent = "";
+    const form = made("form", "", dialog);
+    form.method = "dialog";
+    made("button", "Close", form).className = "close";
+    made("h2", `${run.label}, seed ${run.seed}`, dialog).id = "run-title";
+    made("p", run.folder, dialog).className = "muted";
+    if (run.reason) made("p", run.reason, dialog).className = "notice";
+    pairs(run.measures, dialog);
+    dialog.showModal();
+    curvesOf(run, chapter, dialog);
+    const text = chapter.querySelector(`[data-config="${run.variant}"] pre`).textContent;
+    const configuration = made("details", "", dialog);
+    made("summary", "Configuration", configuration);
+    made("pre", text.replace(/^seed = \d+$/m, `seed = ${run.seed}`), configuration).tabIndex = 0;
+    const environment = made("details", "", dialog);
+    made("summary", "Environment", environment);
+    pairs(environments[run.environment].map((line) => line.split(/: (.*)/s)), environment);
+    history.replaceState(null, "", `#run-${number}-${index}`);
+  }
+
+  function fromAddress() {
+    const found = /^#run-(\d+)-(\d+)$/.exec(location.hash);
+    if (found && opened[found[1] - 1]?.runs[found[2]]) show(Number(found[1]), Number(found[2]));
+  }
+
+  /* The contents tell where the reader is. */
+  const links = new Map(
+    [...document.querySelectorAll(".toc ol ol a")].map((link) => [link.hash.slice(1), link]));
+  const headings = [...links.keys()].map((id) => document.getElementById(id));
+
+  function here() {
+    const passed = headings.filter((heading) => heading.getBoundingClientRect().top < 120);
+    const current = (passed.at(-1) ?? headings[0])?.id;
+    for (const [id, link] of links) {
+      if (id === current) link.setAttribute("aria-current", "location");
+      else link.removeAttribute("aria-current");
+    }
+    return headings.findIndex((heading) => heading.id === current);
+  }
+
+  function go(steps) {
+    const top = headings[0]?.getBoundingClientRect().top > 120 && steps > 0 ? 0 : here() + steps;
+    const heading = headings[Math.min(Math.max(top, 0), headings.length - 1)];
+    heading?.scrollIntoView();
+    heading?.querySelector("a")?.focus({ preventScroll: true });
+  }
+
+  /* The controls of the chapter that is in sight. */
+  function near(selector) {
+    const chapters = [...document.querySelectorAll(".chapter")];
+    const seen = chapters.filter((one) => one.getBoundingClientRect().top < innerHeight / 2);
+    return (seen.at(-1) ?? chapters[0])?.querySelector(selector);
+  }
+
+  const pressed = {
+    n: () => go(1),
+    p: () => go(-1),
+    d: () => document.getElementById("theme").click(),
+    l: () => near("[data-log]")?.click(),
+    s: () => near("[data-kind=seed]")?.click(),
+    i: () => near("[data-kind=band]")?.click(),
+    "/": () => near("[data-filter]")?.focus(),
+    "?": () => document.getElementById("help")?.showModal(),
+  };
+
+  addEventListener("keydown", (event) => {
+    const typing = event.target.matches?.("input:not([type=checkbox]):not([type=range]), textarea");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (document.querySelector("dialog[open]") || !(event.key in pressed)) return;
+    event.preventDefault();
+    pressed[event.key]();
+  });
+  document.getElementById("keys")?.addEventListener("click", pressed["?"]);
+  if (links.size) {
+    const contents = document.querySelector(".toc details");
+    const wide = matchMedia("(min-width: 1320px)");
+    const fold = () => { contents.open = wide.matches; };
+    fold();
+    wide.addEventListener("change", fold);
+    contents.addEventListener("click", ({ target }) => { if (target.matches("a")) fold(); });
+    addEventListener("scroll", here, { passive: true });
+    here();
+  }
+  for (const button of document.querySelectorAll(".open")) {
+    button.addEventListener("click", () =>
+      show(Number(button.dataset.chapter), Number(button.dataset.run)));
+  }
+  dialog?.addEventListener("close", () => {
+    for (const plot of dialog.querySelectorAll(".drawn")) Plotly.purge(plot);
+    dialog.textContent = "";
+    history.replaceState(null, "", location.pathname + location.search);
+  });
+
   for (const box of document.querySelectorAll("[data-filter]")) {
     box.addEventListener("input", () => filter(box));
   }
@@ -194,18 +369,43 @@
     const controls = section.querySelector(".keys");
     if (!controls) continue; /* a page about one network has none */
     const log = controls.querySelector("[data-log]");
-    controls.addEventListener("change", ({ target }) =>
-      target === log ? scale(log, drawn) : choose(controls, drawn));
+    const slider = controls.querySelector("[data-smooth]");
+    slider.addEventListener("input", () => smooth(slider, drawn));
+    controls.addEventListener("change", ({ target }) => {
+      if (target === log) scale(log, drawn);
+      else if (target !== slider) choose(controls, drawn);
+    });
   }
   document.getElementById("theme").addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     recolour();
   });
-  plots.forEach(draw);
-  recolour();
-  prefersDark.addEventListener("change", recolour);
-  /* The first call sets the size, before the browser fits the page to the paper; the second
-     the colours, once the styles for print are on. */
-  addEventListener("beforeprint", () => plots.forEach(forPaper));
-  printing.addEventListener("change", () => plots.forEach(printing.matches ? forPaper : forScreen));
+  async function begin() {
+    await unpack();
+    /* What is inside networks has maps and courses in space, which are drawn when they are near. */
+    const later = plots.filter((plot) => plot.closest(".inside"));
+    const nearby = new IntersectionObserver((seen) => {
+      for (const { isIntersecting, target } of seen) {
+        if (!isIntersecting) continue;
+        nearby.unobserve(target);
+        draw(target);
+      }
+    }, { rootMargin: "200px" });
+    plots.filter((plot) => !later.includes(plot)).forEach(draw);
+    later.forEach((plot) => nearby.observe(plot));
+    recolour();
+    prefersDark.addEventListener("change", recolour);
+    /* The first call sets the size, before the browser fits the page to the paper; the second
+       the colours, once the styles for print are on. */
+    addEventListener("beforeprint", () => {
+      plots.filter((plot) => !plot.classList.contains("drawn")).forEach(draw);
+      plots.forEach(forPaper);
+    });
+    printing.addEventListener("change", () =>
+      plots.filter((plot) => plot.classList.contains("drawn"))
+        .forEach(printing.matches ? forPaper : forScreen));
+    if (opened.length) fromAddress();
+    root.dataset.ready = "";
+  }
+  begin();
 })();

@@ -1,0 +1,103 @@
+"""Inside the networks of a report: what `dynamics` sees in one run of each variant, and images."""
+
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Generator, Tensor, nn
+
+from attractor.errors import InputError
+from attractor.experiments.restore import model_of, restored
+from attractor.models import DRAW
+from attractor.report.looking import seen_in
+from attractor.report.seen import Seen
+from attractor.results.variants import Group, variants
+from attractor.runs.read import Run
+
+MOST = 4
+"""Variants of a chapter that are looked into."""
+IMAGES = 16
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What is seen in one run: figures with their sentences, and images that it made."""
+
+    label: str
+    seed: int
+    seen: tuple[Seen, ...]
+    images: tuple[str, ...]
+    note: str = ""
+
+
+def looked_into(runs: Sequence[Run], data: Path | None = None) -> dict[str, list[Inside]]:
+    """By experiment and budget, what is inside the first finished run of each variant.
+
+    Args:
+        runs: as a report takes them.
+        data: the data root.
+    """
+    parts: dict[str, list[Run]] = {}
+    for run in runs:
+        parts.setdefault(f"{run.experiment}/{run.budget}", []).append(run)
+    return {key: [*_each(variants(part), data)] for key, part in parts.items()}
+
+
+def _each(groups: Sequence[Group], data: Path | None) -> list[Inside]:
+    found = []
+    for group in groups[:MOST]:
+        done = sorted((run for run in group.runs if run.status == "done"), key=lambda r: r.seed)
+        if done:
+            found.append(_inside(group.label, done[0], data))
+    return found
+
+
+def _inside(label: str, run: Run, data: Path | None) -> Inside:
+    try:
+        _, process = restored(run.folder, data=data)
+        model = model_of(process).eval().cpu()
+        images = tuple(gallery(model))
+        seen = () if images else tuple(seen_in(process, model))
+    except InputError as error:
+        return Inside(label, run.seed, (), (), str(error))
+    return Inside(label, run.seed, seen, images)
+
+
+def gallery(model: nn.Module, count: int = IMAGES) -> list[str]:
+    """Images that a model generates from a fixed seed, each as an address of its data.
+
+    Empty for a model that generates none.
+    """
+    if not isinstance(model, DRAW):
+        return []
+    found = model.generate(count, generator=Generator().manual_seed(0))[-1]
+    return [f"data:image/png;base64,{base64.b64encode(png(one)).decode()}" for one in found]
+
+
+def png(image: Tensor) -> bytes:
+    """An image of shares of white ``(channels, rows, columns)``, one channel or three, as PNG.
+
+    Example:
+        >>> png(torch.zeros(1, 2, 3))[:4]
+        b'\\x89PNG'
+    """
+    levels = (image.double().clamp(0, 1) * 255).round().to(torch.uint8)
+    if levels.dim() == 2:
+        levels = levels[None]
+    channels, rows, columns = levels.shape
+    lines = levels.permute(1, 2, 0).reshape(rows, columns * channels)
+    raw = b"".join(b"\0" + bytes(line.tolist()) for line in lines)
+    kind = 0 if channels == 1 else 2
+    head = struct.pack(">IIBBBBB", columns, rows, 8, kind, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        _chunk(name, body)
+        for name, body in ((b"IHDR", head), (b"IDAT", zlib.compress(raw, 9)), (b"IEND", b""))
+    )
+
+
+def _chunk(name: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))

@@ -1,0 +1,102 @@
+"""What a page shows of levels that grow harder: accuracy on present, earlier and later ones."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attractor.report.figures import Figure, plot_text, style
+from attractor.results.variants import Group
+from attractor.runs.read import Run
+
+Matrix = NDArray[np.float64]
+
+
+def _previous(matrix: Matrix) -> list[float]:
+    return [float(np.mean(row[:place])) if place else np.nan for place, row in enumerate(matrix)]
+
+
+def _future(matrix: Matrix) -> list[float]:
+    columns = matrix.shape[1]
+    return [
+        float(np.mean(row[place + 1 :])) if place + 1 < columns else np.nan
+        for place, row in enumerate(matrix)
+    ]
+
+
+COURSES: dict[str, Callable[[Matrix], list[float]]] = {
+    "Accuracy on the current level": lambda matrix: np.diagonal(matrix).tolist(),
+    "Accuracy on previous levels": _previous,
+    "Accuracy on future levels": _future,
+}
+"""By the heading of a figure, its number after each level: figures 5.2 to 5.4 of Chandar (2020)."""
+
+
+def is_of_levels(run: Run) -> bool:
+    """Whether a run went through levels, as a lifelong learner does."""
+    return run.status == "done" and "grew_at" in run.outcome and "matrix" in run.outcome
+
+
+def level_curves(groups: Sequence[Group]) -> list[Figure]:
+    """How accurate each variant is after each level, the mean over seeds that came so far."""
+    found = [
+        (index, group.label, [run for run in group.runs if is_of_levels(run)])
+        for index, group in enumerate(groups)
+    ]
+    if not any(runs for _, _, runs in found):
+        return []
+    drawn = []
+    for title, course in COURSES.items():
+        traces = [_line(index, label, runs, course) for index, label, runs in found if runs]
+        drawn.append(Figure(title, False, traces, _layout()))
+    return drawn
+
+
+def _line(
+    index: int, label: str, runs: Sequence[Run], course: Callable[[Matrix], list[float]]
+) -> dict[str, Any]:
+    each = [course(np.array(run.outcome["matrix"], dtype=np.float64)) for run in runs]
+    longest = max(len(one) for one in each)
+    padded = np.full((len(each), longest), np.nan)
+    for row, values in zip(padded, each, strict=True):
+        row[: len(values)] = values
+    counts = np.isfinite(padded).sum(0)
+    means = [
+        round(float(np.nanmean(padded[:, place])), 4) if counts[place] else None
+        for place in range(longest)
+    ]
+    colour, dash = style(index)
+    grew = sorted({int(place) for run in runs for place in run.outcome["grew_at"]})
+    sizes = [11 if place in grew else 5 for place in range(1, longest + 1)]
+    symbols = ["diamond" if place in grew else "circle" for place in range(1, longest + 1)]
+    return {
+        "type": "scatter",
+        "name": plot_text(label),
+        "x": list(range(1, longest + 1)),
+        "y": means,
+        "customdata": counts.tolist(),
+        "hovertemplate": f"%{{y:.1%}}, %{{customdata}} seeds<extra>{plot_text(label)}</extra>",
+        "mode": "lines+markers",
+        "line": {"color": colour, "dash": dash, "width": 2.25},
+        "marker": {"color": colour, "size": sizes, "symbol": symbols},
+        "meta": {"variant": index, "kind": "mean", "by": "level"},
+    }
+
+
+def _layout() -> dict[str, Any]:
+    axis = {"automargin": True, "zeroline": False, "showline": False, "ticks": ""}
+    return {
+        "xaxis": {**axis, "title": {"text": "level", "font": {"size": 13}}, "nticks": 10},
+        "yaxis": {
+            **axis,
+            "title": {"text": "accuracy", "font": {"size": 13}},
+            "tickformat": ".0%",
+            "type": "linear",
+        },
+        "hovermode": "x unified",
+        "showlegend": False,
+        "margin": {"l": 8, "r": 12, "t": 10, "b": 8},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+    }
