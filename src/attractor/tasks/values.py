@@ -59,7 +59,8 @@ class NumberTask(_Vectors):
     tasks have their accuracy: 1 is perfect, and the mean of the test answers has 0.
 
     Args:
-        train, test: as for `ArrayTask`, with answers of shape ``(samples, d)``; so are the others.
+        train: as for `ArrayTask`, with answers of shape ``(samples, d)``; so are the others.
+        test: likewise.
         classes: one for each of the d outputs, from 0.
 
     Shape:
@@ -108,8 +109,9 @@ class LabelTask(_Vectors):
     with no label wrong.
 
     Args:
-        train, test: as for `ArrayTask`, with answers 0 and 1 of shape ``(samples, d)``; so are the
+        train: as for `ArrayTask`, with answers 0 and 1 of shape ``(samples, d)``; so are the
             others.
+        test: likewise.
         classes: the numbers of the d labels, from 0.
 
     Shape:
