@@ -54,6 +54,7 @@ def run(
     from attractor.files import check_target
     from attractor.runs.engines import Places
     from attractor.runs.memory import keep_memory
+    from attractor.team import joined
 
     keep_memory()
     changes = [*(change or []), *([f"train.device={device}"] if device else [])]
@@ -65,16 +66,24 @@ def run(
     if report is not None:
         check_target(report, "--report")
     every = [run_folder(out, config) for config in configs]
-    with following(track, every, out), Watch(configs, out, quiet=quiet) as watch:
+    with (
+        joined() as (rank, size),
+        following([] if rank else track, every, out),
+        Watch(configs, out, quiet=quiet or rank > 0) as watch,
+    ):
+        if size > 1:
+            _expect_one(configs, size)
         ended = run_all(
             configs,
             out,
             data=data,
-            places=Places(jobs=jobs),
+            places=Places(jobs=jobs if size == 1 else 1),
             wait=wait,
             force=force,
             on_end=watch.end,
         )
+    if rank:
+        raise typer.Exit(exit_code([one.how for one in ended]))
     explain(ended)
     folders = [run_folder(out, one.config) for one in ended if one.how in ("done", "failed")]
     if folders and not any(one.how == "stopped" for one in ended):
@@ -115,6 +124,20 @@ def _configs(name: str, changes: list[str], only: list[str], seeds: list[int]) -
     if only and single.label not in only:
         raise unknown("variant of this run", only[0], [single.label])
     return [single.model_copy(update={"seed": seed}) for seed in seeds or [single.seed]]
+
+
+def _expect_one(configs: list[Any], size: int) -> None:
+    """Refuse what a team of processes cannot share."""
+    if len(configs) > 1:
+        raise InputError(
+            f"expected one run for the {size} processes of torchrun to share, but got "
+            f"{len(configs)}. Choose it by --only and --seed."
+        )
+    if configs[0].kind != "supervised":
+        raise InputError(
+            f"expected a run of kind supervised for the {size} processes of torchrun to share, "
+            f"but got one of kind {configs[0].kind}. Start it without torchrun."
+        )
 
 
 def explain(ended: list[Any]) -> None:

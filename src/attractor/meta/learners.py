@@ -17,6 +17,7 @@ from attractor.optimisers import Rule, State, View
 from attractor.optimisers.rule import other_size
 from attractor.optimisers.view import tables
 from attractor.tasks import Batch, Task
+from attractor.team import gathered, share, team, unmoved
 
 logger = logging.getLogger(__name__)
 
@@ -143,8 +144,9 @@ class Learners:
         )
         return Batch(x, y).to(self.start.device)
 
-    def losses(self, params: Tensor, batch: Batch) -> Tensor:
-        """The loss of every learner on its batch."""
+    def losses(self, params: Tensor, batch: Batch, rows: slice | None = None) -> Tensor:
+        """The loss of every learner on its batch; of those in `rows`, if only they are given."""
+        buffers = self.buffers if rows is None else {k: b[rows] for k, b in self.buffers.items()}
         # in the network's own type, which may be another than the rule's
         tensors = self.view.tensors(params.to(self.start.dtype) * self.problem.stretch)
         named = dict(zip(self.names, tensors, strict=True))
@@ -153,7 +155,7 @@ class Learners:
         def loss(weights: dict[str, Tensor], buffers: dict[str, Any], x: Tensor, y: Tensor) -> Any:
             return functional_call(self.judged, (weights, buffers), (x, y))
 
-        given = (_inside(named), _inside(self.buffers), batch.x, batch.y)
+        given = (_inside(named), _inside(buffers), batch.x, batch.y)
         if not self.one_by_one:
             try:
                 result: Tensor = vmap(loss, randomness="different")(*given)
@@ -169,10 +171,26 @@ class Learners:
     def gradients(
         self, params: Tensor, batch: Batch, *, create_graph: bool = False
     ) -> tuple[Tensor, Tensor]:
-        """The losses and their gradients, with a graph of both if they are to be differentiated."""
+        """The losses and their gradients, with a graph of both if they are to be differentiated.
+
+        In a team of processes each computes those of some learners, unless there is a graph.
+        """
+        count = len(params)
+        if not create_graph and 1 < team().size <= count:
+            with unmoved():
+                parts = self._gradients(params, batch, share(count))
+            losses, gradient = (gathered(part, count) for part in parts)
+            return losses, gradient
+        return self._gradients(params, batch, create_graph=create_graph)
+
+    def _gradients(
+        self, params: Tensor, batch: Batch, rows: slice | None = None, create_graph: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        if rows is not None:
+            params, batch = params[rows], batch[rows]
         with torch.enable_grad():
             point = params if create_graph else params.detach().requires_grad_()
-            losses = self.losses(point, batch)
+            losses = self.losses(point, batch, rows)
             # a learner's loss depends on its own row alone, so the sum gives each its gradient
             (gradient,) = torch.autograd.grad(losses.sum(), point, create_graph=create_graph)
         return (losses, gradient) if create_graph else (losses.detach(), gradient)

@@ -11,6 +11,7 @@ from attractor.optimisers import Rule, State, View
 from attractor.optimisers.blocks import BLOCK, Draws, advance, block_size, blocks
 from attractor.optimisers.rule import Update
 from attractor.tasks import Batch
+from attractor.team import summed, team
 
 Objective = Literal["next", "same"]
 """On which batch an update is judged: the next one (Algorithm 1) or that of its gradient."""
@@ -132,7 +133,10 @@ def first_order(
     # what was drawn for a block is drawn again for the same block
     pieces = list(blocks(rule, total, block_size(rule, start.state) if draws.any else BLOCK))
     after = torch.get_rng_state()
+    rank, size = team()
     for number, some in enumerate(pieces):
+        if number % size != rank:
+            continue
         part, parts = start.state.at(some), start.params[:, some]
         weighted = start.params.new_zeros(())
         for update, (one, disturbance) in enumerate(zip(passed, noise, strict=True)):
@@ -144,7 +148,21 @@ def first_order(
             weighted = weighted + (one.slope[:, some] * parts).sum()
         (weighted / len(start.params)).backward()  # type: ignore[no-untyped-call]
     torch.set_rng_state(after)
+    _add_up(rule)
     return Unrolled(end, torch.stack([one.losses for one in passed]))
+
+
+def _add_up(rule: Rule) -> None:
+    """Sum the parts of the meta-gradient that the processes of a team have."""
+    if team().size == 1:
+        return
+    weights = [p for p in rule.parameters() if p.requires_grad]
+    told = torch.tensor([float(weight.grad is not None) for weight in weights])
+    summed([told])
+    moved = [weight for weight, count in zip(weights, told.tolist(), strict=True) if count]
+    for weight in moved:
+        weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
+    summed(weight.grad for weight in moved if weight.grad is not None)
 
 
 def second_order(

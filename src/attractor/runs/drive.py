@@ -25,6 +25,7 @@ from attractor.runs.folder import (
     write_json,
 )
 from attractor.runs.log import Log, Mark, holds
+from attractor.team import agreed, team
 from attractor.training.process import Diverged, Process, Row, Stopped
 
 logger = logging.getLogger(__name__)
@@ -91,10 +92,15 @@ def drive(
         wait: wait for another process that has the folder, instead of saying so.
         watch: told after each step.
     """
+    if team().rank:
+        _follow(make, folder, key)
+        return
     if not _open(folder, makes):
+        agreed(False)
         return
     with locked(folder, wait=wait):
         if not _open(folder, makes):
+            agreed(False)
             return
         if (folder / DONE).exists():
             _reopen(folder)
@@ -104,6 +110,7 @@ def drive(
         for name, text in (files or {}).items():
             write_atomic(folder / name, text)
         saved = _restore(folder, process, key)
+        agreed(True)
         here = environment(threads) | ({} if data is None else {"data": data(process)})
         for one in record(folder, here, process.step if saved else None):
             logger.warning("%s goes on elsewhere: %s; its numbers may differ", folder.name, one)
@@ -182,7 +189,8 @@ def _advance(
         watch(process, rows)
         now, asked = time.monotonic(), stop()
         counted = every.steps is not None and process.step % every.steps == 0
-        if asked or counted or now >= save_at:
+        asked, due = agreed(asked, asked or counted or now >= save_at)
+        if due:
             took = run.save()
             saved = True
             save_at = time.monotonic() + max(every.seconds, took / SHARE)
@@ -193,6 +201,25 @@ def _advance(
             tell_at = now + BETWEEN_STATUS
     if not saved:
         run.save()
+
+
+def _follow(make: Callable[[], P], folder: Path, key: str) -> None:
+    """Take the steps of a run that the first process of a team drives, and write nothing."""
+    (open_,) = agreed(False)
+    if not open_:
+        return
+    process = make()
+    _restore(folder, process, key)
+    saved = False
+    while not process.done:
+        process.advance()
+        asked, saved = agreed(False, False)
+        if saved:
+            process.state_dict()
+        if asked:
+            raise Stopped
+    if not saved:
+        process.state_dict()
 
 
 def _restore(folder: Path, process: Process, key: str) -> dict[str, Any] | None:

@@ -22,6 +22,7 @@ from attractor.training.carried import Carried, begin, seen_by
 from attractor.training.evaluate import averaged, evaluate
 from attractor.training.process import Diverged, Row
 from attractor.training.schedules import Schedule, plain, scheduled
+from attractor.training.sharing import add_up, all_leaves, own_leaves, shared
 
 
 @dataclass(frozen=True)
@@ -214,16 +215,17 @@ class Supervised:
         self.optimiser.zero_grad()
         total = 0.0
         for _ in range(self.plan.accumulate):
-            batch = self.sampler.draw().to(self.device)
+            batch, part = shared(self.sampler.draw())
+            batch = batch.to(self.device)
             begin(self._reader, batch)
             with self._casting():
                 loss = self.task.loss(self._reader, batch)
             loss = penalised(loss, self.model)
-            if self.plan.accumulate > 1:
-                loss = loss / self.plan.accumulate
+            if self.plan.accumulate > 1 or part < 1:
+                loss = loss * part / self.plan.accumulate
             torch.autograd.backward(loss)
             total += loss.item()
-        return total
+        return add_up(self.model, total)
 
     def _clipped(self) -> float:
         """The norm of the gradient before it is cut to what the plan allows."""
@@ -286,7 +288,7 @@ class Supervised:
             "optimiser": self.optimiser.state_dict(),
             "scheduler": None if self.scheduler is None else plain(self.scheduler),
             "sampler": self.sampler.state_dict(),
-            "carried": self._reader.leaves() if isinstance(self._reader, Carried) else None,
+            "carried": all_leaves(self._reader, self.plan.batch_size),
             "random": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state(self.device) if cuda else None,
         }
@@ -298,7 +300,7 @@ class Supervised:
             self.scheduler.load_state_dict(state["scheduler"])
         self.sampler.load_state_dict(state["sampler"])
         if isinstance(self._reader, Carried):
-            self._reader.take_up(state["carried"])
+            self._reader.take_up(own_leaves(self._reader, state["carried"]))
         self.step, self.ended = state["step"], state["ended"]
         self.best, self.since_best = state["best"], state["since_best"]
         self._best_weights = state["best_weights"]
