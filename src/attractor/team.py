@@ -73,8 +73,11 @@ def summed(tensors: Iterable[Tensor]) -> None:
     given = list(tensors)
     together = torch.cat([one.detach().flatten() for one in given])
     dist.all_reduce(together)
-    for one, part in zip(given, together.split([one.numel() for one in given]), strict=True):
+    start = 0
+    for one in given:
+        part = together[start : start + one.numel()]
         one.detach().copy_(part.view_as(one))
+        start += one.numel()
 
 
 def gathered(part: Tensor, count: int) -> Tensor:
