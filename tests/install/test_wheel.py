@@ -18,9 +18,10 @@ ROOT = Path(__file__).parents[2]
 LIBRARY = "attractor/cells/kernels/libattractor.so"
 MACHINES = {"x86_64": 62, "aarch64": 183}
 """What the header of an ELF file has for each."""
-OPTIONAL = (
-    "import alembic, matplotlib, mlflow, optuna, PIL, ray, sklearn, submitit, tensorboard, wandb"
-)
+OPTIONAL = """
+alembic, matplotlib, mlflow, optuna, PIL, prodigyopt, ray, schedulefree, sklearn, submitit
+tensorboard, wandb
+"""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -52,7 +53,8 @@ def test_all_of_a_wheel_in_a_clean_environment(tmp_path: Path) -> None:
     attractor = python.with_name("attractor")
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert run(attractor, "--version", HOME=str(tmp_path)) == f"attractor {version}\n"
-    where = run(python, "-c", f"import {','.join(OPTIONAL)}, attractor; print(attractor.__file__)")
+    names = ", ".join(re.findall(r"\w+", OPTIONAL))
+    where = run(python, "-c", f"import {names}, attractor; print(attractor.__file__)")
     assert Path(where.strip()).is_relative_to(tmp_path / "venv")
     told = json.loads(run(attractor, "doctor", "--json"))
     missing = {row["advice"] for row in told if row["found"] == "not installed"}
