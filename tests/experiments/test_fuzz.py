@@ -218,7 +218,7 @@ def test_run_folders(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A whole run is always shown beside a damaged one."""
-    monkeypatch.setattr(import_module("attractor.report.build"), "plotting_script", str)
+    monkeypatch.setattr(import_module("attractor.report.build"), "packed_script", str)
     chance = random.Random(f"folders {part}")
     for number in range(part, FOLDERS, 4):
         root = tmp_path / str(number)
