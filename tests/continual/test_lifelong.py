@@ -202,7 +202,16 @@ def test_steps_after_the_last_answer_are_left_out() -> None:
     assert trimmed(once) is once
 
 
-@pytest.mark.parametrize("name", ["lifelong-copy-quick", "lifelong-recall-quick"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lifelong-copy-quick",
+        "lifelong-recall-quick",
+        "lifelong-triggers-quick",
+        "lifelong-gem-quick",
+        "lifelong-cells-quick",
+    ],
+)
 def test_every_quick_experiment_begins(name: str) -> None:
     _, found = experiment(name)
     for config in runs_of(name, found)[:: len(found.seeds)]:

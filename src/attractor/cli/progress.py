@@ -145,7 +145,8 @@ class Watch:
 
 def _note(row: dict[str, Any]) -> str:
     ahead = f"{-row['step']} steps of preparation left, " if row["step"] < 0 else ""
-    return f"{ahead}loss {row['loss']:.4f}"
+    level = f"level {row['level']}, " if "level" in row else ""
+    return f"{ahead}{level}loss {row['loss']:.4f}"
 
 
 def time_left(done: int, left: int, seconds: float) -> str:

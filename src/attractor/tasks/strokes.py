@@ -14,7 +14,7 @@ from attractor.errors import InputError
 from attractor.measures import ACCURACY, LOSS, Measure
 from attractor.tasks.answers import unpriced
 from attractor.tasks.base import Split
-from attractor.tasks.batch import Batch
+from attractor.tasks.batch import IGNORE, Batch
 from attractor.tasks.data.strokes import Strokes, load_strokes
 from attractor.tasks.stored import StoredTask
 
@@ -106,6 +106,13 @@ class StrokeDigits(StoredTask):
     def samples(self, index: Tensor, generator: Generator | None = None) -> Batch:
         return self._batch("train", self.parts["train"][index])
 
+    def draw(self, batch_size: int, *, generator: Generator) -> Batch:
+        """Fresh sequences of training digits, decided by the generator alone."""
+        first = len(self.strokes["train"].labels) - VALIDATION
+        return self._batch(
+            "train", torch.randint(first, (batch_size, self.digits), generator=generator)
+        )
+
     def held_out(self, split: Split, size: int) -> Iterator[Batch]:
         one_of("split", split, ("valid", "test"))
         whole("size", size, 1)
@@ -124,10 +131,16 @@ class StrokeDigits(StoredTask):
         digest.update(self.parts["train"][:8].numpy().tobytes())
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        """The mean cross entropy of each digit, given the right ones before it."""
-        said, penalty = unpriced(model(batch.inputs, batch.y), batch.y)
-        each = F.cross_entropy(said.flatten(0, 1), batch.y.flatten(), reduction="none")
-        each = each.view_as(batch.y).mean(1)
+        """The mean cross entropy of each digit, given the right ones before it.
+
+        Sequences of fewer digits than others are filled up with `IGNORE`, which does not count.
+        """
+        y = batch.y[:, : int((batch.y != IGNORE).any(0).sum())]
+        said, penalty = unpriced(model(batch.inputs, y.clamp(min=0)), y)
+        each = F.cross_entropy(
+            said.flatten(0, 1), y.flatten(), ignore_index=IGNORE, reduction="none"
+        ).view_as(y)
+        each = each.sum(1) / (y != IGNORE).sum(1).clamp(min=1)
         loss = each.mean() if batch.weight is None else each @ batch.weight.to(each)
         return loss if penalty is None else loss + penalty
 

@@ -21,7 +21,15 @@ from attractor.continual.growing.widening import (
     widened,
 )
 from attractor.errors import InputError
-from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier, SequenceTagger
+from attractor.models import (
+    HCN,
+    MLP,
+    MultiHead,
+    ResMLP,
+    SequenceClassifier,
+    SequenceTagger,
+    StrokeReader,
+)
 
 Found = dict[str, Edits]
 
@@ -109,7 +117,7 @@ def _edits(
             return _layered(model, prefix, inputs, map_of)
         case HCN() | ResMLP():
             return _joined(model, prefix, inputs, map_of)
-        case SequenceClassifier() | SequenceTagger():
+        case SequenceClassifier() | SequenceTagger() | StrokeReader():
             found, outputs = _recurrent(model.recurrent, f"{prefix}recurrent.", inputs, map_of)
             return found | _linear(model.readout, f"{prefix}readout.", outputs), None
         case Recurrent():

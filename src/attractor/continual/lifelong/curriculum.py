@@ -14,6 +14,7 @@ from attractor.continual.fitting import check_limits
 from attractor.continual.growing import Growth, grown
 from attractor.continual.identity import expect_same, identity
 from attractor.continual.lifelong.measures import LifelongResult
+from attractor.continual.lifelong.triggers import Trigger
 from attractor.continual.strategies.base import Strategy
 from attractor.continual.strategies.naive import Naive
 from attractor.errors import InputError
@@ -93,6 +94,8 @@ class Curriculum:
         optimiser: as for `attractor.continual.Learner`.
         rules: when a level is passed.
         seed: decides the batches, the growth and all that the strategy draws.
+        trigger: lets the network grow before a level is failed (`attractor.continual.lifelong`);
+            ``None`` means after a failure alone, as the chapter has it.
         log_every: updates between measurements of the loss.
 
     Example:
@@ -126,9 +129,15 @@ class Curriculum:
         optimiser: Maker | str | Mapping[str, Any] = "adam",
         rules: Rules | None = None,
         seed: int = 0,
+        trigger: Trigger | None = None,
         log_every: int = 100,
     ) -> None:
-        self.levels, self.rules = levels, rules or Rules()
+        self.levels, self.rules, self.trigger = levels, rules or Rules(), trigger
+        if trigger is not None and self.rules.grow_to is None:
+            raise InputError(
+                f"expected a size to grow to beside the trigger {trigger!r}, but got none. Try "
+                "Rules(grow_to=256)."
+            )
         self.strategy = strategy if strategy is not None else Naive()
         self.log_every = whole("log_every", log_every, 1)
         check_limits(self.strategy, model, optimiser, levels)
@@ -178,10 +187,33 @@ class Curriculum:
         self.seconds[self.level] += time.process_time() - began
         rows: list[Row] = []
         if self.step % self.log_every == 0:
-            rows.append({"split": "train", "loss": loss})
+            rows.append({"split": "train", "loss": loss, "level": self.level + 1})
         if self.update == self.until:
             rows.append(self._judge())
+        elif self._full(batch, loss) and (now := self._accuracy(batch)) < self.rules.threshold:
+            rows.append(self._grow(now))
         return rows
+
+    def _full(self, batch: Batch, loss: float) -> bool:
+        """Whether the trigger says that it is time to grow."""
+        watched = self._may_grow and self.trigger is not None
+        return watched and self.trigger.look(self, batch, loss)  # type: ignore[union-attr]
+
+    @property
+    def _may_grow(self) -> bool:
+        return self.rules.grow_to is not None and len(self.growths) < self.rules.growths
+
+    def _grow(self, found: float) -> Row:
+        """Go on with a wider network and the same level; what was measured before."""
+        place = self.level
+        row: Row = {"split": "test", "level": place + 1, "current_accuracy": found}
+        row |= {"passed": 0.0, "parameters": self._size()}
+        self.update, self.recent, self.grew = 0, [], True
+        self.growths.append(place)
+        self._widen()
+        if self.trigger is not None:
+            self.trigger.start()
+        return row
 
     def _accuracy(self, batch: Batch) -> float:
         self.model.eval()
@@ -207,16 +239,11 @@ class Curriculum:
         """Say whether the level is passed: go on, grow, or stop."""
         place, found = self.level, sum(self.recent) / len(self.recent)
         passed = found >= self.rules.threshold
-        may = self.rules.growths if self.rules.grow_to is not None else 0
-        grows = not passed and len(self.growths) < may
+        if not passed and self._may_grow:
+            return self._grow(found)
         row: Row = {"split": "test", "level": place + 1, "current_accuracy": found}
         row |= {"passed": float(passed), "parameters": self._size()}
         self.update, self.recent = 0, []
-        if grows:
-            self.growths.append(place)
-            self.grew = True
-            self._widen()
-            return row
         self.strategy.end_task(self.model, self.levels[place])
         self.matrix[place] = torch.tensor(
             [
@@ -228,9 +255,14 @@ class Curriculum:
         self.parameters.append(self._size())
         self.completed += passed
         self.level, self.grew, self._begun = place + 1, False, False
+        if self.trigger is not None:
+            self.trigger.start()
         self.done = not passed or self.level == len(self.levels)
         each = {f"task_{n + 1}": float(a) for n, a in enumerate(self.matrix[place])}
-        return row | each
+        means = {"previous_accuracy": self.matrix[place, :place].mean()}
+        means |= {"future_accuracy": self.matrix[place, place + 1 :].mean()}
+        told = {name: float(one) for name, one in means.items() if not one.isnan()}
+        return row | told | each
 
     def _size(self) -> int:
         return sum(p.numel() for p in self.model.parameters())
@@ -275,6 +307,7 @@ class Curriculum:
             "made": self._made(),
             **{name: getattr(self, name) for name in _PLAIN},
             "matrix": self.matrix,
+            "trigger": [] if self.trigger is None else self.trigger.values,
             "batches": self._batches.get_state(),
             "growth": self._growth.get_state(),
             "model": dict(self.model.state_dict()),
@@ -292,6 +325,8 @@ class Curriculum:
         for name in _PLAIN:
             setattr(self, name, cloned(state[name]))
         self.matrix = state["matrix"].clone()
+        if self.trigger is not None:
+            self.trigger.values = list(state["trigger"])
         self.model.load_state_dict(state["model"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.strategy.load_state_dict(state["strategy"])
@@ -303,7 +338,7 @@ class Curriculum:
             "levels": f"{self.levels.name} ({self.levels.fingerprint()})",
             "strategy": identity(self.strategy),
             "optimiser": type(self.optimiser).__name__,
-            "rules": str(self.rules),
+            "rules": str(self.rules) + (f", {self.trigger}" if self.trigger else ""),
         }
 
 

@@ -9,13 +9,15 @@ from torch import Generator, Tensor, nn
 
 from attractor.checks import whole
 from attractor.tables import lookup, make
-from attractor.tasks import IGNORE, TASKS, Batch, Sampler, Split, StoredTask, Task
+from attractor.tasks import IGNORE, TASKS, Batch, Sampler, Split, StoredTask
 from attractor.tasks.streams import Stream
 
 KINDS: dict[str, dict[str, Any]] = {
     "copy": {"task": "ntm_copy", "size": ("most", "least"), "options": {"bits": 7}, "first": 5},
     "lags": {"task": "copy", "size": ("lag",), "options": {}, "first": 5},
     "recall": {"task": "ntm_recall", "size": ("most", "least"), "options": {}, "first": 5},
+    "strokes": {"task": "strokes", "size": ("digits",), "options": {"train": 1}, "first": 1}
+    | {"step": 1},
 }
 """The task of each kind of levels, which of its options make it harder, and where it begins."""
 
@@ -24,7 +26,7 @@ class Level(StoredTask):
     """A task whose samples are made up, at its place among the levels.
 
     Args:
-        task: what draws the samples.
+        task: what draws the samples, none of them twice.
         name: in words.
         place: from 0.
 
@@ -38,7 +40,7 @@ class Level(StoredTask):
     classes = (0,)
     block = 1
 
-    def __init__(self, task: Task, name: str, place: int) -> None:
+    def __init__(self, task: Any, name: str, place: int) -> None:
         self.task, self.name, self.place = task, name, place
         self.input_size, self.output_size = task.input_size, task.output_size
         self.answers, self.measures = task.answers, task.measures  # type: ignore[misc]
@@ -49,7 +51,7 @@ class Level(StoredTask):
 
     def samples(self, index: Tensor, generator: Generator | None = None) -> Batch:
         generator = generator or torch.Generator().manual_seed(int(index[0]))
-        return self._placed(self.task.batches(len(index), generator=generator).draw())
+        return self._placed(self.task.draw(len(index), generator=generator))
 
     def batches(self, size: int, *, generator: Generator) -> Sampler:
         return self.task.batches(size, generator=generator)
@@ -104,7 +106,7 @@ def levels(
     kind: str = "copy",
     *,
     first: int | None = None,
-    step: int = 3,
+    step: int | None = None,
     count: int = 20,
     **options: Any,
 ) -> Levels:
@@ -113,9 +115,10 @@ def levels(
     Args:
         kind: ``"copy"`` (vectors of 7 bits, 5, 8, ... 62 of them, said again after a delimiter) or
             ``"recall"`` (5, 8, ... 62 items of three vectors of 8 bits; one is shown again, and the
-            next one is asked for), or ``"lags"`` (ten symbols after a silence that grows longer).
+            next one is asked for), ``"strokes"`` (the pen strokes of 1, 2, ... 20 digits, to be
+            named in their order), or ``"lags"`` (ten symbols after a silence that grows longer).
         first: the size of the first level.
-        step: by how much each is larger.
+        step: by how much each is larger; by default 3, and 1 for strokes.
         count: how many.
         options: of the task, such as ``bits``.
 
@@ -124,11 +127,12 @@ def levels(
         ['lags 5', 'lags 8', 'lags 11']
 
     References:
-        Chandar (2020), sections 5.3.1 and 5.3.2.
+        Chandar (2020), sections 5.3.1 to 5.3.3.
     """
     entry = lookup("kind of levels", KINDS, kind)
     start = entry["first"] if first is None else whole("first", first, 1)
-    sizes = range(start, start + whole("step", step, 1) * whole("count", count, 1), step)
+    step = entry.get("step", 3) if step is None else whole("step", step, 1)
+    sizes = range(start, start + step * whole("count", count, 1), step)
     made: Sequence[Level] = [
         Level(
             make(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import torch
 from pydantic import Field
 
-from attractor.continual.lifelong import Curriculum, Rules, levels
+from attractor.continual.lifelong import TRIGGERS, Curriculum, Rules, levels
 from attractor.continual.lifelong.levels import KINDS, Levels
 from attractor.continual.lifelong.measures import MEASURES
 from attractor.experiments.config import Kind, RunConfig, Settings
@@ -22,6 +22,7 @@ from attractor.tables import make
 class Train(Settings):
     """How levels are learnt and passed; see `attractor.continual.lifelong.Rules`."""
 
+    newer = ("trigger",)
     steps: int = Field(default=Rules.steps, ge=1)
     batch_size: int = Field(default=Rules.batch_size, ge=1)
     window: int = Field(default=Rules.window, ge=1)
@@ -34,6 +35,8 @@ class Train(Settings):
     clip_value: float | None = Field(default=Rules.clip_value, gt=0)
     held_out: int = Field(default=Rules.held_out, ge=1)
     log_every: int = Field(default=100, ge=1)
+    trigger: Spec | None = None
+    """The name of a signal at which the network grows before a failure, and options."""
 
     @property
     def rules(self) -> Rules:
@@ -63,7 +66,9 @@ def build(config: LifelongRun, context: Context) -> Work:
     torch.set_num_threads(config.train.threads)
     device = device_of(config.train.device)
     table = {name: partial(levels, name) for name in KINDS}
-    stream: Levels = make("levels", table, config.stream)
+    given = {"root": context.data} if config.stream.get("name") == "strokes" else {}
+    stream: Levels = make("levels", table, {**config.stream, **given})
+    trigger = config.train.trigger
     model = make_model(
         config.model,
         (stream[0].input_size,),
@@ -77,6 +82,7 @@ def build(config: LifelongRun, context: Context) -> Work:
         build_strategy(config.strategy),
         optimiser=config.optimiser,
         rules=config.train.rules,
+        trigger=None if trigger is None else make("trigger", TRIGGERS, trigger),
         seed=derived_seed(config.seed, "batches") % 2**62,
         log_every=config.train.log_every,
     )
@@ -93,6 +99,8 @@ def outcome(learner: Curriculum) -> dict[str, Any]:
         "measures": {name: [*one] for name, one in MEASURES.items()},
         "matrix": result.matrix[:reached].tolist(),
         "current": list(result.current),
+        "per_task_previous": result.per_task_previous,
+        "per_task_future": result.per_task_future,
         "grew_at": [place + 1 for place in result.expansions],
         "parameters_per_level": list(result.parameters),
         "seconds_per_level": [round(one, 3) for one in learner.seconds[:reached]],

@@ -1,6 +1,7 @@
 """Pen strokes of handwritten digits, from their file."""
 
 import zipfile
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -49,6 +50,11 @@ def load_strokes(half: Literal["train", "test"], root: str | Path | None = None)
             f"expected the pen strokes of MNIST at {path}, but there is no such file. "
             f"Put it there, or set {VARIABLE} to a folder that has it."
         )
+    return _loaded(path, half, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)  # twenty levels read one file
+def _loaded(path: Path, half: str, _: int) -> Strokes:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             points, lengths, labels = (
