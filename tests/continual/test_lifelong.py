@@ -209,6 +209,7 @@ def test_steps_after_the_last_answer_are_left_out() -> None:
         "lifelong-recall-quick",
         "lifelong-triggers-quick",
         "lifelong-gem-quick",
+        "lifelong-growth-quick",
         "lifelong-cells-quick",
     ],
 )

@@ -222,3 +222,18 @@ def test_what_tables_print_after_plus_minus_is_the_spread_over_tasks() -> None:
     assert ours["permuted MNIST, 20 tasks: MLP", "ACC"] is None
     first = number_rows(target("000/table-6.5"), outcomes, "full")[0]
     assert first[3] == "60.00 (51.9 over tasks)"
+
+
+@pytest.mark.parametrize(
+    ("margin", "shift", "verdict"),
+    [(0.02, -0.01, "holds"), (0.0101, -0.01, "not shown"), (0.02, -0.1, "contradicted")],
+)
+def test_no_lower_is_one_sided_against_a_margin(margin: float, shift: float, verdict: str) -> None:
+    other = {seed: 0.7 + 0.01 * seed for seed in range(6)}
+    wobble = [0.0, 0.002, -0.002, 0.001, -0.001, 0.0]
+    ours = {seed: other[seed] + shift + wobble[seed] for seed in other}
+    found = paired(claim("no lower", margin=margin), ours, other)
+    differences = [ours[seed] - other[seed] for seed in other]
+    expected = stats.ttest_1samp(differences, -margin, alternative="greater").pvalue
+    assert found.p == pytest.approx(expected, rel=1e-6)
+    assert corrected([found])[0].verdict == verdict

@@ -8,14 +8,16 @@ Let :math:`d_s` be the difference of two variants at seed s, positive where the 
 - *steadier*: the same test on the distances of each variant from its own median (that of Brown
   and Forsythe, paired).
 - *same*: two one-sided t tests against a margin; the p is the larger of the two.
+- *no lower*: the one of them that says that ours is not below the other by the margin.
 
 All p are corrected by Holm over all claims that have results, so that a verdict does not depend on
 the page it is read on. Beside a bound, in place of another variant, the same tests compare with
 that number. What is computed exactly needs no test: its sign decides. A claim *holds* if its
 corrected p is below 0.05 and the difference has the claimed sign; it is *contradicted* if the
-difference has the other sign (for *same*: if the 95% interval lies beyond the margin); else it is
-*not shown*. Fewer than three shared seeds, and runs of a quick budget, give no verdict; of quick
-runs it is said whether their 95% interval, uncorrected, lies on the side of the claim.
+difference has the other sign (for *same* and *no lower*: if the 95% interval lies beyond the
+margin); else it is *not shown*. Fewer than three shared seeds, and runs of a quick budget, give no
+verdict; of quick runs it is said whether their 95% interval, uncorrected, lies on the side of the
+claim.
 """
 
 import math
@@ -96,6 +98,7 @@ def _exact(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) 
         "higher": difference > 0,
         "lower": difference < 0,
         "same": abs(difference) <= claim.margin,
+        "no lower": difference >= -claim.margin,
         "steadier": False,
     }[claim.test]
     return Finding(claim, 1, difference, verdict="holds" if holds else "contradicted")
@@ -135,6 +138,9 @@ def paired(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) 
     if claim.test == "same":
         outside = (claim.margin - abs(mean)) * math.sqrt(n)
         return replace(found, p=t_tail(_ratio(outside, deviation), n))
+    if claim.test == "no lower":
+        inside = (claim.margin + mean) * math.sqrt(n)
+        return replace(found, p=t_tail(_ratio(inside, deviation), n))
     return replace(found, p=2 * t_tail(abs(effect) * math.sqrt(n), n))
 
 
@@ -165,6 +171,10 @@ def _settled(one: Finding) -> Finding:
     if one.claim.test == "same":
         beyond = abs(one.difference) - (one.half_width or 0.0) > one.claim.margin
         verdict = "contradicted" if beyond else "not shown"
+        return replace(one, verdict="holds" if one.corrected < LEVEL else verdict)
+    if one.claim.test == "no lower":
+        below = one.difference + (one.half_width or 0.0) < -one.claim.margin
+        verdict = "contradicted" if below else "not shown"
         return replace(one, verdict="holds" if one.corrected < LEVEL else verdict)
     if one.corrected >= LEVEL:
         return replace(one, verdict="not shown")

@@ -11,7 +11,7 @@ from attractor.reproduction.outcomes import WITHOUT_RUNS
 from attractor.reproduction.published import DOCUMENTS, Number
 
 Budget = Literal["quick", "full"]
-Test = Literal["higher", "lower", "same", "steadier"]
+Test = Literal["higher", "lower", "same", "no lower", "steadier"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class Claim:
         other: that of the one it is compared with; empty where there is a bound.
         measure: what is compared, as runs end with it.
         test: ``higher`` or ``lower`` (paired t test), ``same`` (within ``margin``, two one-sided
-            tests) or ``steadier`` (paired t test on distances from the median).
+            tests), ``no lower`` (by more than ``margin``, one-sided) or ``steadier`` (paired t test
+            on distances from the median).
         bound: a number in the place of the other variant.
         quick_labels: by the label of a variant, the one that the quick experiment has for it.
         margin: what counts as the same, in units of the measure.
