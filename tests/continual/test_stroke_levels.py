@@ -88,20 +88,20 @@ seeds = [0]
 name = "lags"
 first = 2
 step = 1
-count = 3
+count = 2
 
 [model]
 cell = "lstm"
 hidden_size = 8
 
 [train]
-steps = 600
+steps = 150
 window = 50
 threshold = 0.0
 after = 100
 held_out = 5
-log_every = 20
-checkpoint_every = 50
+log_every = 5
+checkpoint_every = 10
 
 [[variant]]
 label = "GEM"

@@ -160,6 +160,9 @@ def test_windows_are_means_and_quick_runs_decide_nothing() -> None:
         ("same", -0.5, "quick, as claimed"),
         ("same", 0.8, "quick, open"),
         ("same", -1.5, "quick, the other way"),
+        ("no lower", -0.5, "quick, as claimed"),
+        ("no lower", -0.8, "quick, open"),
+        ("no lower", -1.5, "quick, the other way"),
     ],
 )
 def test_quick_runs_lean_where_their_interval_lies(test: str, difference: float, told: str) -> None:

@@ -58,6 +58,8 @@ class Finding:
             return self.verdict
         if self.claim.test == "same":
             beyond = abs(self.difference) - self.claim.margin
+        elif self.claim.test == "no lower":
+            beyond = -(self.difference + self.claim.margin)
         else:
             sign = 1 if self.claim.test == "higher" else -1
             beyond = -sign * self.difference
