@@ -145,7 +145,7 @@ def test_memories_are_asked_every_so_often_alone() -> None:
             calls.append(one.update)
             return inner(*arguments)
 
-        strategy.gradients.of_groups = of_groups  # type: ignore[method-assign]
+        strategy.gradients.of_groups = of_groups  # type: ignore[method-assign, assignment]
         while not one.done:
             one.advance()
         return calls, parameters(one.model)

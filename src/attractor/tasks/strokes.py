@@ -141,7 +141,7 @@ class StrokeDigits(StoredTask):
             said.flatten(0, 1), y.flatten(), ignore_index=IGNORE, reduction="none"
         ).view_as(y)
         each = each.sum(1) / (y != IGNORE).sum(1).clamp(min=1)
-        loss = each.mean() if batch.weight is None else each @ batch.weight.to(each)
+        loss: Tensor = each.mean() if batch.weight is None else each @ batch.weight.to(each)
         return loss if penalty is None else loss + penalty
 
     def measure(self, model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:

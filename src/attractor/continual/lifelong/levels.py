@@ -9,7 +9,16 @@ from torch import Generator, Tensor, nn
 
 from attractor.checks import whole
 from attractor.tables import lookup, make
-from attractor.tasks import IGNORE, TASKS, Batch, Sampler, Split, StoredTask
+from attractor.tasks import (
+    IGNORE,
+    TASKS,
+    Batch,
+    Generated,
+    Sampler,
+    Split,
+    StoredTask,
+    StrokeDigits,
+)
 from attractor.tasks.streams import Stream
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -40,7 +49,7 @@ class Level(StoredTask):
     classes = (0,)
     block = 1
 
-    def __init__(self, task: Any, name: str, place: int) -> None:
+    def __init__(self, task: Generated | StrokeDigits, name: str, place: int) -> None:
         self.task, self.name, self.place = task, name, place
         self.input_size, self.output_size = task.input_size, task.output_size
         self.answers, self.measures = task.answers, task.measures  # type: ignore[misc]
