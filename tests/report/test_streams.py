@@ -8,6 +8,7 @@ import pytest
 
 from attractor.report.chapter import chapter
 from attractor.report.figures import learning_curves
+from attractor.report.levels import is_of_levels
 from attractor.report.streams import boundaries, matrices
 from attractor.results import variants
 from attractor.runs.read import load_runs
@@ -95,3 +96,23 @@ def test_wide_intervals_of_many_variants_are_hidden_at_first(
     assert shown(5, 3) == {False}
     assert shown(4, 3) == {True}
     assert shown(5, 5) == {True}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"grew_at": 3, "matrix": [[1.0]]},
+        {"grew_at": ["2"], "matrix": [[1.0]]},
+        {"grew_at": [], "matrix": [[1.0], [1.0, 2.0]]},
+        {"grew_at": [], "matrix": [], "seconds": float("nan")},
+    ],
+)
+def test_levels_that_make_no_sense_are_not_drawn(
+    broken: dict[str, Any], tmp_path: Path, write_run: Any
+) -> None:
+    folder = write_run(tmp_path)
+    done = json.loads((folder / "done.json").read_text())
+    (folder / "done.json").write_text(json.dumps(done | broken))
+    (run,) = load_runs([tmp_path])
+    assert not is_of_levels(run)
+    assert chapter([run]).of_levels is False

@@ -9,7 +9,7 @@ from attractor.report.tables import Cell, shown
 from attractor.results.measures import main_metric, measure
 from attractor.results.variants import Group
 from attractor.runs.environment import segments
-from attractor.runs.read import Run
+from attractor.runs.read import Run, is_finite
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ def drill(groups: Sequence[Group], runs: Sequence[Run]) -> Drill:
             told = _environment(run)
             number = environments.setdefault("\n".join(told), len(environments))
             value = run.test.get(main)
-            seconds = run.outcome.get("seconds")
-            seconds = float(seconds) if isinstance(seconds, int | float) else None
+            said = run.outcome.get("seconds")
+            seconds = float(said) if said is not None and is_finite(said) else None
             cells = (
                 Cell(str(run.seed), float(run.seed)),
                 Cell(run.status),

@@ -34,8 +34,16 @@ COURSES: dict[str, Callable[[Matrix], list[float]]] = {
 
 
 def is_of_levels(run: Run) -> bool:
-    """Whether a run went through levels, as a lifelong learner does."""
-    return run.status == "done" and "grew_at" in run.outcome and "matrix" in run.outcome
+    """Whether a run went through levels, as a lifelong learner does, and tells of them."""
+    grew = run.outcome.get("grew_at")
+    if run.status != "done" or not isinstance(grew, list):
+        return False
+    try:
+        matrix = np.array(run.outcome.get("matrix"), dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    known = all(isinstance(place, int) for place in grew)
+    return known and matrix.ndim == 2 and matrix.size > 0 and bool(np.isfinite(matrix).all())
 
 
 def level_curves(groups: Sequence[Group]) -> list[Figure]:
