@@ -125,6 +125,6 @@ def experiments() -> list[dict[str, Any]]:
     rows = []
     for key in table_of("experiments"):
         _, config = load(key)
-        runs = len(config.seeds) * len(config.variants())
+        runs = len(config.seeds) * len(config.variant)
         rows.append({"key": key, "budget": config.budget, "runs": runs, "what": config.title})
     return rows

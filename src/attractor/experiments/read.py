@@ -15,7 +15,8 @@ def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
     """Read an experiment from a TOML file, with ``a.b=value`` changes."""
     content = _with_bases(path)
     changes = list(changes)
-    new, over = changed(content, changes), changed({}, changes)
+    new = changed(content, changes) if changes else content
+    over = changed({}, changes)
     tables = {name: table for name, table in over.items() if name in TABLES}
     check_budget(content.get("budget"), new.get("budget"))
     # the tables stay as the file has them: changes come last, after what a variant says
@@ -43,7 +44,7 @@ def _with_bases(path: Path) -> dict[str, Any]:
                 f"expected files that end at one without a base, but got {' -> '.join(bases)}. "
                 "Remove one of these bases."
             )
-        below = _base(path.with_name(base))
+        below = _base(path.with_name(base), without="variant" if "variant" in content else "")
         tables = {k: v for k, v in content.items() if k in TABLES and isinstance(v, dict)}
         rest = {k: v for k, v in content.items() if k not in tables}
         plain = {k: v for k, v in below.items() if isinstance(v, dict) or k not in tables}
@@ -51,10 +52,11 @@ def _with_bases(path: Path) -> dict[str, Any]:
     return content
 
 
-def _base(path: Path) -> dict[str, Any]:
-    """A file on which others stand, which is read once for all of them."""
+def _base(path: Path, *, without: str) -> dict[str, Any]:
+    """A file on which others stand, which is read once for all of them, but for a part."""
     stamp = path.stat().st_mtime_ns if path.exists() else 0
-    return deepcopy(_read_once(path, stamp))
+    found = _read_once(path, stamp)
+    return deepcopy({name: part for name, part in found.items() if name != without})
 
 
 @cache
