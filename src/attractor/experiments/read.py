@@ -13,7 +13,7 @@ from attractor.experiments.config import TABLES, ExperimentConfig, read_toml, va
 
 def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
     """Read an experiment from a TOML file, with ``a.b=value`` changes."""
-    content = _with_bases(path)
+    content = with_bases(path)
     changes = list(changes)
     new = changed(content, changes) if changes else content
     over = changed({}, changes)
@@ -27,7 +27,7 @@ def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
     return experiment
 
 
-def _with_bases(path: Path) -> dict[str, Any]:
+def with_bases(path: Path) -> dict[str, Any]:
     """A file laid over the one of the same folder that it names as its base, and so on."""
     content = read_toml(path)
     bases: list[str] = [path.name]
