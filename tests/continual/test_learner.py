@@ -377,7 +377,8 @@ class Mine(Strategy):
 
 
 def test_a_strategy_is_known_by_its_key_and_settings() -> None:
-    assert identity(GEM(20)) == {"name": "gem", "size": 20, "margin": 0.5, "memory": "hard"}
+    settings = {"size": 20, "margin": 0.5, "memory": "hard", "every": 1}
+    assert identity(GEM(20)) == {"name": "gem", **settings}
     both = identity(combine(GEM(20), Stable(0.5)))
     assert [one["name"] for one in both] == ["gem", "stable"]
     mine = {"name": f"{__name__}:Mine", "schedule": "builtins:abs", "sizes": [1, 2]}

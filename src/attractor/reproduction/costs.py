@@ -22,11 +22,10 @@ def costs() -> dict[str, Any]:
 def minutes(target: Target, budget: Budget) -> float | None:
     """Estimated minutes of one core for all runs of a target; ``None`` if that is not known.
 
-        Example:
-            >>> from attractor.reproduction.outcomes import WITHOUT_RUNS, stored
-    from attractor.reproduction.targets import target
-            >>> 1 < minutes(target("table-6.1"), "quick") < minutes(target("table-6.1"), "full")
-            True
+    Example:
+        >>> from attractor.reproduction.targets import target
+        >>> 1 < minutes(target("table-6.1"), "quick") < minutes(target("table-6.1"), "full")
+        True
     """
     asked = target.experiments(budget)
     if not asked and any(one.experiment in WITHOUT_RUNS for one in stored(target.slug).rows):

@@ -38,18 +38,18 @@ def answer(model: nn.Module, batch: Batch) -> Tensor:
 
 def priced(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor | None]:
     """What the model says to some samples, and the penalty on top, if it has one."""
-    output, penalty = unpriced(tell(model, batch.inputs, batch.task), asked(batch))
+    output, penalty = unpriced(tell(model, batch.inputs, batch.task), lambda: asked(batch))
     if isinstance(output, PackedSequence):
         output = pad_packed_sequence(output, batch_first=True, total_length=batch.y.shape[1])[0]
     return output, penalty
 
 
-def unpriced(output: Any, y: Tensor) -> tuple[Any, Tensor | None]:
-    """What a model said, and the penalty on top given the right answers, if it has one."""
+def unpriced(output: Any, y: Callable[[], Tensor]) -> tuple[Any, Tensor | None]:
+    """What a model said, and the penalty on top, if it has one, given the right answers."""
     if not isinstance(output, Penalised):
         return output, None
     said, penalty = output
-    return said, penalty if isinstance(penalty, Tensor) else penalty(y)
+    return said, penalty if isinstance(penalty, Tensor) else penalty(y())
 
 
 def asked(batch: Batch) -> Tensor:
