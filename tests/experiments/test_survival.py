@@ -13,6 +13,7 @@ from attractor.experiments.train import run_folder, train
 from attractor.files import write_atomic
 from attractor.optimisers import load_rule
 from attractor.runs import checkpoint
+from attractor.tasks.streams.incremental import SETTINGS
 from attractor.training.process import Stopped
 from experiments.helpers import (
     TINY,
@@ -131,11 +132,16 @@ def seen(folder: Path) -> None:
     ids=["meta-trained", "evolved", "tuned", "continual", "features"],
 )
 def test_kill_9_whatever_is_on_its_way(
-    file: Path, label: str, changes: tuple[str, ...], tmp_path: Path
+    file: Path,
+    label: str,
+    changes: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Killed as what comes first goes on, and as what follows does."""
     if not file.is_absolute():
         seen(tmp_path)
+        monkeypatch.setitem(SETTINGS, "cifar10", SETTINGS["cifar10"])  # whose end is as its start
         file = tmp_path / file
     config = one(file, label, changes)
     train(config, tmp_path / "whole")
