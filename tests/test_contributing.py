@@ -47,8 +47,8 @@ def run(edited: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_passes_the_contract_but_for_its_frozen_names(edited: Path) -> None:
-    tests = "tests/contracts/test_cells.py"
-    done = run(edited, "pytest", "-q", "-k", "min_gru", "-p", "no:cacheprovider", tests)
+    tests = ("tests/contracts/test_cells.py", "tests/contracts/test_cell_forms.py")
+    done = run(edited, "pytest", "-q", "-k", "min_gru", "-p", "no:cacheprovider", *tests)
     failed = re.findall(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
     assert failed == ["test_state_dict_names_are_frozen"], done.stdout
     found = re.search(r"(\d+) passed", done.stdout)

@@ -1,13 +1,17 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Writing files so that nobody ever sees half of one, and reading back what was written."""
 
 import errno
+import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from attractor.errors import InputError
+
+T = TypeVar("T")
 
 
 def write_atomic(path: Path, data: bytes | str, *, lasting: bool = True) -> None:
@@ -35,6 +39,32 @@ def write_atomic(path: Path, data: bytes | str, *, lasting: bool = True) -> None
             raise
         if lasting:
             sync_folder(path.parent)
+
+
+def read_made(
+    path: Path, make: Callable[[Any], T], what: str, command: str, name: str = "file"
+) -> T:
+    """What ``make`` reads out of a file of JSON that a command of ours wrote.
+
+    Args:
+        path: the file.
+        make: takes what the file holds; an error of its own means that the file is another one.
+        what: the file in words, for the sentence that says it is not there.
+        command: the command that writes such files.
+        name: what it calls them.
+    """
+    try:
+        return make(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InputError(
+            f"expected {what} at {path}, but got: {error.strerror}. "
+            f"Try the {name} that `{command}` wrote."
+        ) from error
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"expected {path} to be a file that `{command}` wrote, but it is not "
+            f"({type(error).__name__}: {error}). Write it anew."
+        ) from error
 
 
 def check_target(path: Path, option: str) -> None:

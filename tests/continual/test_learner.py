@@ -1,6 +1,5 @@
 """The learner: its matrix, its curve, combined strategies, and what it refuses."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,6 @@ from attractor.continual import (
     EWC,
     GEM,
     HAT,
-    Connection,
     Freeze,
     Learner,
     MetaSGDCL,
@@ -30,9 +28,7 @@ from attractor.continual import (
     combine,
     train,
 )
-from attractor.continual.identity import identity
 from attractor.models import HCN, MLP, MultiHead, ResNet, SequenceClassifier, SequenceTagger
-from attractor.state import pack, unpack
 from attractor.tasks import ArrayTask, Data, StoredTask
 from attractor.tasks.streams import (
     Stream,
@@ -364,39 +360,3 @@ def test_a_strategy_may_go_on_with_another_model(strategy: Strategy) -> None:
     assert parameters(learner.model).shape == parameters(mlp(16, 16)).shape
     assert not torch.equal(parameters(learner.model), parameters(mlp(16, 16)))  # it learns
     assert learner.result().model is learner.model
-
-
-class Mine(Strategy):
-    """A strategy of one's own, with a setting whose repr tells where it lies in memory."""
-
-    def __init__(self, schedule: Any = abs, sizes: tuple[int, ...] = (1, 2)) -> None:
-        self.schedule, self.sizes = schedule, sizes
-
-    def __repr__(self) -> str:
-        return f"Mine at {id(self)}"
-
-
-def test_a_strategy_is_known_by_its_key_and_settings() -> None:
-    settings = {"size": 20, "margin": 0.5, "memory": "hard", "every": 1}
-    assert identity(GEM(20)) == {"name": "gem", **settings}
-    both = identity(combine(GEM(20), Stable(0.5)))
-    assert [one["name"] for one in both] == ["gem", "stable"]
-    mine = {"name": f"{__name__}:Mine", "schedule": "builtins:abs", "sizes": [1, 2]}
-    assert identity(Mine()) == mine
-    assert json.loads(json.dumps(identity(Mine()))) == mine
-    one, other = (Learner(mlp(), digits(2), Mine(), iterations=3) for _ in range(2))
-    one.advance()
-    other.load_state_dict(unpack(*pack(one.state_dict())))
-    assert one.advance() == other.advance()
-    with pytest.raises(
-        InputError, match=r"schedule='builtins:abs', sizes=\[1, 2\]\), but it is of"
-    ):
-        other.load_state_dict(
-            Learner(mlp(), digits(2), Mine(sizes=(3,)), iterations=3).state_dict()
-        )
-
-
-def test_wires_of_a_model_take_part_in_who_a_strategy_is() -> None:
-    one = identity(HAT(wires=[Connection("0", None, (0,)), Connection("2", 0, ())]))
-    assert one["wires"] == [["0", None, [0]], ["2", 0, []]]
-    assert one != identity(HAT())

@@ -15,7 +15,7 @@ from attractor.optimisers import OPTIMISERS, Learned, Rule, State, View, load_ru
 from attractor.references import year
 from contracts.cells import seeded
 from contracts.optimisers import LENGTH, NAMES, SIZED, exact, make_rule
-from contracts.test_cells import DOCUMENTED
+from contracts.test_cell_forms import DOCUMENTED
 
 close = torch.testing.assert_close
 rules = pytest.mark.parametrize("name", NAMES)

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from attractor.errors import InputError
-from attractor.tasks import Batch, Digits, Judged, LoaderTask
+from attractor.tasks import IGNORE, Batch, Digits, Judged, LoaderTask
+from attractor.tasks.answers import asked
 from attractor.tasks.streams import Stream
 
 
@@ -78,3 +79,10 @@ def test_a_stream_of_tasks_without_numbers_is_refused() -> None:
     data = TensorDataset(torch.ones(4, 2), torch.zeros(4, dtype=torch.long))
     with pytest.raises(InputError, match=r"samples have numbers .* got a LoaderTask. Try ArrayT"):
         Stream("loaded", [LoaderTask(DataLoader(data))])  # type: ignore[list-item]
+
+
+def test_beyond_the_end_no_number_of_a_vector_is_asked() -> None:
+    batch = Batch(drawn(2, 3, 1), torch.ones(2, 3, 4), torch.tensor([1, 3]))
+    beyond = asked(batch) == IGNORE
+    assert beyond.all(-1).tolist() == [[False, True, True], [False, False, False]]
+    assert beyond.any(-1).equal(beyond.all(-1))

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from attractor.bench.cells import Case, Shape, Timed
 from attractor.bench.growth import Growth
-from attractor.errors import InputError
-from attractor.files import write_atomic
+from attractor.files import read_made, write_atomic
 
 TOLERATED = 0.1
 """The share of its speed that a layer may lose before it counts as slower."""
@@ -83,24 +82,16 @@ def save(result: Result, path: Path) -> None:
 
 def load(path: Path) -> Result:
     """Read a result that `save` wrote."""
-    try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
-        return Result(
-            machine={str(key): str(value) for key, value in whole["machine"].items()},
-            timed=tuple(map(_timed, whole["timed"])),
-            growth=tuple(map(_growth, whole["growth"])),
-            left_out=tuple(map(str, whole["left_out"])),
-        )
-    except OSError as error:
-        raise InputError(
-            f"expected a benchmark's file at {path}, but got: {error.strerror}. "
-            "Try the file that `attractor bench --out` wrote."
-        ) from error
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise InputError(
-            f"expected {path} to be a file that `attractor bench --out` wrote, but it is not "
-            f"({type(error).__name__}: {error}). Write it anew."
-        ) from error
+    return read_made(path, _read, "a benchmark's file", "attractor bench --out")
+
+
+def _read(whole: Any) -> Result:
+    return Result(
+        machine={str(key): str(value) for key, value in whole["machine"].items()},
+        timed=tuple(map(_timed, whole["timed"])),
+        growth=tuple(map(_growth, whole["growth"])),
+        left_out=tuple(map(str, whole["left_out"])),
+    )
 
 
 def _timed(row: dict[str, Any]) -> Timed:

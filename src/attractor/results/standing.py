@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attractor.errors import InputError
 from attractor.estimates import Estimate, estimate
-from attractor.files import write_atomic
+from attractor.files import read_made, write_atomic
 
 FACTORS = (1.0, 1.02, 1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
 """Of the best loss, within which a profile counts."""
@@ -189,26 +188,19 @@ def save(standing: Standing, path: Path) -> None:
 
 def load(path: Path) -> Standing:
     """Read a benchmark that `save` wrote."""
-    try:
-        whole = json.loads(path.read_text(encoding="utf-8"))
-        return Standing(
-            machine={str(key): str(value) for key, value in whole["machine"].items()},
-            quick=bool(whole["quick"]),
-            tasks={str(key): str(value) for key, value in whole["tasks"].items()},
-            seeds=tuple(map(int, whole["seeds"])),
-            outcomes=tuple(map(_outcome, whole["outcomes"])),
-            left_out=tuple(map(str, whole["left_out"])),
-        )
-    except OSError as error:
-        raise InputError(
-            f"expected a benchmark of optimisers at {path}, but got: {error.strerror}. "
-            "Try the optimisers.json that `attractor bench optimisers` wrote."
-        ) from error
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise InputError(
-            f"expected {path} to be a file that `attractor bench optimisers` wrote, but it is not "
-            f"({type(error).__name__}: {error}). Write it anew."
-        ) from error
+    command = "attractor bench optimisers"
+    return read_made(path, _read, "a benchmark of optimisers", command, "optimisers.json")
+
+
+def _read(whole: Any) -> Standing:
+    return Standing(
+        machine={str(key): str(value) for key, value in whole["machine"].items()},
+        quick=bool(whole["quick"]),
+        tasks={str(key): str(value) for key, value in whole["tasks"].items()},
+        seeds=tuple(map(int, whole["seeds"])),
+        outcomes=tuple(map(_outcome, whole["outcomes"])),
+        left_out=tuple(map(str, whole["left_out"])),
+    )
 
 
 def _outcome(row: dict[str, Any]) -> Outcome:

@@ -58,7 +58,8 @@ def asked(batch: Batch) -> Tensor:
     if y.ndim == 1 or batch.lengths is None:
         return y
     steps = torch.arange(y.shape[1], device=y.device)
-    return y.masked_fill(steps >= batch.lengths[:, None], IGNORE)
+    beyond = steps >= batch.lengths[:, None]
+    return y.masked_fill(beyond.view(*beyond.shape, *[1] * (y.ndim - 2)), IGNORE)
 
 
 def counts(y: Tensor) -> Tensor:

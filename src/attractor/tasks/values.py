@@ -1,5 +1,6 @@
 """Tasks over arrays whose answers are no classes: numbers, or labels of which several may hold."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,8 +45,9 @@ class _Vectors(ArrayTask):
         loss = each.mean() if batch.weight is None else each @ batch.weight.to(each.dtype)
         return loss if penalty is None else loss + penalty
 
+    @abstractmethod
     def _each(self, said: Tensor, y: Tensor) -> Tensor:
-        raise NotImplementedError
+        """The loss of each number of each answer."""
 
 
 class NumberTask(_Vectors):
