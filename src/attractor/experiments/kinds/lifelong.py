@@ -73,7 +73,7 @@ def build(config: LifelongRun, context: Context) -> Work:
         config.model,
         (stream[0].input_size,),
         stream[0].output_size,
-        each_step=True,
+        each_step=stream[0].answers == "each step",
         generator=seeded(config.seed, "weights"),
     )
     learner = Curriculum(
