@@ -14,6 +14,7 @@ from attractor.errors import InputError
 from attractor.experiments.config import Kind, RunConfig
 from attractor.experiments.kinds.features import Features, Source, kept_features
 from attractor.experiments.kinds.parts import Spec, Updates, derived_seed, device_of, seeded
+from attractor.experiments.kinds.patches import kept_patches
 from attractor.experiments.work import Work
 from attractor.models import make_model
 from attractor.runs.drive import Context
@@ -41,7 +42,8 @@ class ContinualRun(RunConfig):
     """A name and options; ``identity`` tells the task of each sample, in the test too; ``noise`` is
     the share of the pixels that are shuffled in training data, or a table with that ``fraction``
     and the options of `inject_noise`; ``valid`` the share of the training samples that is kept for
-    validation, ``blurred`` the share that comes at the time of other tasks."""
+    validation, ``blurred`` the share that comes at the time of other tasks, ``patches`` a table
+    with the options of `kept_patches`, which shows features of patches in the place of images."""
     features: Features | None = None
     """Show a network's features instead of the data; it learns the stream's first classes."""
     model: Spec
@@ -112,9 +114,20 @@ def build_stream(config: ContinualRun, context: Context, device: torch.device) -
     options = dict(config.stream)
     identity, noise = options.pop("identity", False), options.pop("noise", 0.0)
     valid, soft = options.pop("valid", None), options.pop("blurred", None)
+    patches = options.pop("patches", None)
     given = {"root": context.data, "generator": seeded(config.seed, "stream")}
-    if config.features is None:
-        stream: Stream = make("stream", STREAMS, options, **given)
+    images = partial(make, "stream", STREAMS, options, **given)
+    if patches is not None:
+        if config.features is not None:
+            raise InputError(
+                "expected either features or patches in the place of the images, but got both. "
+                "Leave one of them out."
+            )
+        spec = {"name": "patches", **patches}
+        table = {"patches": partial(kept_patches, options, images, context)}
+        stream: Stream = make("patches", table, spec)
+    elif config.features is None:
+        stream = images()
     else:
         name = options.get("name")
         if "part" not in inspect.signature(lookup("stream", STREAMS, name)).parameters:
@@ -124,7 +137,7 @@ def build_stream(config: ContinualRun, context: Context, device: torch.device) -
             )
         source = Source(
             partial(make, "stream", STREAMS, options | {"part": "first"}, **given),
-            partial(make, "stream", STREAMS, options, **given),
+            images,
         )
         stream = kept_features(config.features, options, source, context, device=device)
     stream = replace(stream, identity=identity)

@@ -78,7 +78,7 @@ def kept_features(
             return process
 
         def write(process: Supervised) -> dict[str, Any]:
-            write_state(path, _features(process, source.rest(), device))
+            write_state(path, frozen(source.rest(), _extractor(process, device)))
             return {"accuracy": process.measure("test")["accuracy"]}
 
         try:
@@ -97,12 +97,17 @@ def kept_features(
             raise RunError(
                 f"the features' network: {error.reason}. Try a smaller features.lr."
             ) from error
-    return _stream(read_state(path))
+    return stream_of(read_state(path))
 
 
 def key(settings: Features, stream: Spec) -> str:
     """The name of a folder, and a hash of all that decides what is in it."""
-    content = {**stream, "features": settings.model_dump()}
+    return folder_of(settings.model_dump(), stream)
+
+
+def folder_of(made: Spec, stream: Spec) -> str:
+    """The name of a folder for features that are made in some way of a stream."""
+    content = {**stream, "features": made}
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return f"{slug(str(stream.get('dataset', stream['name'])))}-{digest[:10]}"
 
@@ -137,13 +142,18 @@ def pretraining(settings: Features, task: ArrayTask, device: torch.device) -> Su
     )
 
 
-def _features(process: Supervised, rest: Stream, device: torch.device) -> Nested:
+def _extractor(process: Supervised, device: torch.device) -> Callable[[Tensor], Tensor]:
     network: Any = process.model.eval()
 
     def extractor(x: Tensor) -> Tensor:
         seen: Tensor = network.features(x.to(device))
         return seen.cpu()
 
+    return extractor
+
+
+def frozen(stream: Stream, extractor: Callable[[Tensor], Tensor]) -> Nested:
+    """The tasks of a stream as something sees them, to be written; `stream_of` reads it."""
     tasks = [
         {
             "name": one.name,
@@ -151,12 +161,13 @@ def _features(process: Supervised, rest: Stream, device: torch.device) -> Nested
             "train": [one.train.x, one.train.y],
             "test": [one.test.x, one.test.y],
         }
-        for one in with_features(rest, extractor).arrays()
+        for one in with_features(stream, extractor).arrays()
     ]
-    return {"name": rest.name, "tasks": tasks}
+    return {"name": stream.name, "tasks": tasks}
 
 
-def _stream(saved: Nested) -> Stream:
+def stream_of(saved: Nested) -> Stream:
+    """The stream that `frozen` took down."""
     tasks = [
         ArrayTask(
             one["name"], place, Data(*one["train"]), Data(*one["test"]), tuple(one["classes"])

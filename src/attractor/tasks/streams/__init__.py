@@ -16,6 +16,8 @@ from attractor.tasks.streams.mixing import blurred as blurred
 from attractor.tasks.streams.mixing import with_valid as with_valid
 from attractor.tasks.streams.own import stream_of as stream_of
 from attractor.tasks.streams.own import task_of as task_of
+from attractor.tasks.streams.patches import PatchFeatures as PatchFeatures
+from attractor.tasks.streams.patches import patch_features as patch_features
 from attractor.tasks.streams.series import series_sets as series_sets
 from attractor.tasks.streams.series import split_series as split_series
 from attractor.tasks.streams.stream import Stream as Stream
