@@ -11,9 +11,11 @@ import torch.nn.functional as F
 
 from attractor.continual import GEM, grow
 from attractor.continual.lifelong import Curriculum, Rules, levels
+from attractor.experiments.kinds import kind
 from attractor.experiments.table import load
 from attractor.experiments.train import run_folder, runs_of, train
 from attractor.models import StrokeReader
+from attractor.runs.drive import Context
 from attractor.tasks import IGNORE, Batch
 from experiments.helpers import attractor, called, numbers
 from tasks.test_strokes import write
@@ -57,6 +59,16 @@ def test_a_reader_of_strokes_grows_and_says_the_same(tmp_path: Path) -> None:
     y = torch.tensor([[1, 2, 3]] * 3)
     assert (model(x, y) - wide(x, y)).abs().max() < 1e-12
     assert (model(x, 4) - wide(x, 4)).abs().max() < 1e-12
+
+
+def test_its_configuration_makes_a_reader_of_strokes(tmp_path: Path) -> None:
+    write(tmp_path)
+    name, experiment = load("lifelong-strokes-quick", ["stream.held=20", "train.held_out=4"])
+    (config,) = runs_of(name, experiment, ["Small LSTM, GEM, Net2Net"])[:1]
+    work = kind("lifelong").build(config, Context(data=tmp_path, out=tmp_path))
+    assert isinstance(work.process.model, StrokeReader)
+    for _ in range(3):
+        work.process.advance()
 
 
 def test_the_proposed_model_learns_strokes_with_memories_of_all_levels(tmp_path: Path) -> None:

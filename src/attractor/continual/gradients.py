@@ -98,7 +98,7 @@ class GroupGradients:
         if self._layers is None or len(batch) < 2:
             return False
         trained = [p.requires_grad for p in self.flat.parameters]
-        if self._verified is None or self._verified[0] is not base or self._verified[1] != trained:
+        if self._verified is None or self._verified[0] != base or self._verified[1] != trained:
             agrees = self._verify(batch[:PROBE], base)
             if agrees is None:
                 return False

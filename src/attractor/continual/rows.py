@@ -33,6 +33,11 @@ class GroupMatrix:
         """The whole, as one tensor."""
         return torch.cat(list(self.parts), 1)
 
+    def above(self, other: "GroupMatrix") -> "GroupMatrix":
+        """These rows, and those of another below them."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return GroupMatrix([torch.cat(pair) for pair in pairs])
+
     def gram(self) -> Tensor:
         """The inner products of all pairs of rows."""
         return torch.stack([part @ part.T for part in self.parts]).sum(0)

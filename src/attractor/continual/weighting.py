@@ -43,7 +43,7 @@ class Balanced:
         self, model: nn.Module, new: Batch, old: Batch, sizes: Sequence[int], base: Loss
     ) -> Tensor:
         both = joined([new, old])
-        if self._tried is not base:
+        if self._tried != base:  # bound methods are made anew
             heeds = heeds_weights(model, both, base)
             self._tried, self._heeds = None if heeds is None else base, bool(heeds)
         if self._heeds:
