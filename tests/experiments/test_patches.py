@@ -60,10 +60,14 @@ def test_they_are_computed_once_for_all_seeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = built(tmp_path)
-    monkeypatch.setitem(SETTINGS, "cifar10", SETTINGS["cifar10"]._replace(load=None))
+
+    def gone(*_: object, **__: object) -> Images:
+        raise FileNotFoundError
+
+    monkeypatch.setitem(SETTINGS, "cifar10", SETTINGS["cifar10"]._replace(load=gone))
     other = built(tmp_path)
     assert torch.equal(one.arrays()[1].train.x, other.arrays()[1].train.x)
-    with pytest.raises(TypeError):
+    with pytest.raises(FileNotFoundError):
         built(tmp_path, "stream.patches.seed=1")
 
 
