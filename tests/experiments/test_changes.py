@@ -1,12 +1,14 @@
 """What is laid over what: tables that name another thing take its place, options are added."""
 
+import inspect
 from typing import Any
 
 import pytest
 
-from attractor.experiments.changes import laid_over, merged, name_of
+from attractor.experiments.changes import NO_LAYERS, laid_over, merged, name_of
 from attractor.experiments.table import load
 from attractor.experiments.train import runs_of
+from attractor.models.table import MODELS
 from experiments.helpers import TINY, TINY_STREAM, tiny, tiny_optimiser, tiny_stream
 
 LSTM = {"cell": "lstm", "hidden_size": 6, "num_layers": 2, "t_max": 9, "dropout": 0.2}
@@ -60,6 +62,17 @@ def test_the_widths_of_a_perceptron_go_to_a_cell() -> None:
         {"model": {"name": "mlp", "hidden": [7], "init": "he"}}, {"model": {"cell": "gru"}}
     )
     assert found == {"model": {"cell": "gru", "hidden": [7]}}
+
+
+def test_the_widths_of_a_perceptron_do_not_go_where_none_are_taken() -> None:
+    without = {
+        name
+        for name, one in MODELS.items()
+        if "hidden" not in inspect.signature(one.make).parameters
+    }
+    assert {*NO_LAYERS} == without
+    found = laid_over({"model": {"name": "mlp", "hidden": [7]}}, {"model": {"name": "resnet"}})
+    assert found == {"model": {"name": "resnet"}}
 
 
 def test_tables_in_tables_follow_the_same_rule() -> None:

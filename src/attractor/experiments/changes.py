@@ -55,6 +55,9 @@ def name_of(table: Mapping[str, Any]) -> str | None:
 SIZES = ("hidden_size", "num_layers", "bidirectional", "dropout", "compose", "hidden", "bound")
 """What stays of a recurrent network when another cell takes the place of its own."""
 
+NO_LAYERS = ("convnet", "draw", "pair_classifier", "resnet", "stroke_reader")
+"""Networks whose hidden layers are not a list of widths."""
+
 
 def laid_over(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """Tables with others laid over them; one that names another thing takes the place of the first.
@@ -87,7 +90,7 @@ def _sized(before: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
     if "hidden_size" in before and "cell" not in model:
         before = {"hidden": [before["hidden_size"]] * before.get("num_layers", 1), **before}
     stays = {*SIZES} if "cell" in before and "cell" in model else {"hidden", "bound"}
-    if {"hidden", "hidden_size"} & model.keys():
+    if {"hidden", "hidden_size"} & model.keys() or model.get("name") in NO_LAYERS:
         stays -= {"hidden", "hidden_size"}
     return {name: value for name, value in before.items() if name in stays} | model
 
