@@ -27,6 +27,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "m2sgd": {"hidden_size": 4},
     "m2sgd_global": {"hidden_size": 4},
     "rnnprop": {"hidden_size": 4},
+    "hierarchical": {"hidden_size": 4, "tensor_size": 5, "network_size": 3},
 }
 
 

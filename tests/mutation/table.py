@@ -54,6 +54,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "optimisers/global_m2sgd.py": ("optimisers/test_global_m2sgd.py",),
     "optimisers/anytime.py": ("optimisers/test_anytime.py", "optimisers/test_rules.py"),
     "optimisers/preprocess.py": ("optimisers/test_rules.py",),
+    "optimisers/hierarchical.py": ("optimisers/test_hierarchical.py", "optimisers/test_rules.py"),
     "optimisers/ihc_lstm.py": ("optimisers/test_rules.py",),
     "optimisers/meta_sgd.py": ("optimisers/test_rules.py",),
     "optimisers/recurrent.py": ("optimisers/test_recurrent.py", "optimisers/test_rules.py"),

@@ -13,6 +13,7 @@ from attractor.optimisers import (
     DecayNetOptimiser,
     GlobalM2SGD,
     GlobalOptimiser,
+    HierarchicalOptimiser,
     IHCLSTMOptimiser,
     LSTMOptimiser,
     MetaSGD,
@@ -116,6 +117,12 @@ def rnnprop(**options: Any) -> Case:
     return Case(rule, rules.rnnprop, weights.rnnprop(rule))
 
 
+def hierarchical(**options: Any) -> Case:
+    rule = random(HierarchicalOptimiser(hidden_size=4, tensor_size=5, network_size=3, **options))
+    named = weights.hierarchical(rule)
+    return Case(rule, rules.hierarchical, named, {"tensors": (4, 1, 4)})
+
+
 def anytime() -> Case:
     rule = random(Anytime())
     return Case(
@@ -155,6 +162,7 @@ REFERENCES: dict[str, list[Callable[[], Case]]] = {
         lambda: m2sgd_global(0.1),
     ],
     "rnnprop": [rnnprop, lambda: rnnprop(scale=0.4, beta1=0.7, beta2=0.9, layers=1)],
+    "hierarchical": [hierarchical, lambda: hierarchical(scales=2, rate=0.3)],
     "anytime": [anytime],
 }
 """Every rule of the table, in cases whose options are not all the defaults."""

@@ -127,6 +127,34 @@ def rnnprop(rule: Any) -> Weights:
     }
 
 
+def hierarchical(rule: Any) -> Weights:
+    def layer(linear: Any) -> tuple[Array, Array]:
+        return array(linear.weight), array(linear.bias)
+
+    def gru(cell: Any) -> dict[str, Array]:
+        return (
+            blocks("W_x", "rzh", cell.weight_ih)
+            | blocks("W_h", "rzh", cell.weight_hh)
+            | blocks("b_", "rzh", cell.bias)
+        )
+
+    return {
+        "cells": [gru(cell) for cell in rule.cells],
+        "starts": [array(one) for one in rule.starts],
+        "A": layer(rule.from_tensor),
+        "B": layer(rule.from_network),
+        "C": layer(rule.to_tensor),
+        "u": layer(rule.change),
+        "beta": layer(rule.memory),
+        "lambda": layer(rule.scale),
+        "w": array(rule.direction.weight[0]),
+        "q": array(rule.shortcut),
+        "gamma": rule.logit_gamma.sigmoid().item(),
+        "c": rule.offset.item(),
+        "rate": rule.rate,
+    }
+
+
 def anytime(rule: Any) -> Weights:
     logs = ("gamma", "tau", "p", "delta", "kappa")
     return {name: getattr(rule, f"log_{name}").exp().item() for name in logs} | {

@@ -16,10 +16,13 @@ Left open by the papers:
       size by a matrix (released code). Each gate has a pair of orthogonal matrices of its own,
       while the gates of a layer share the eigenvalues. The hypernetwork's output is averaged over
       the batch of images.
+    * The hierarchical optimiser's upper networks are added to the biases of r, z and the candidate,
+      in this order; its first averages are the first gradient and its square (released code).
     * sgn(0) is 0 in the mask (5.19): a rate that equals the threshold is removed.
 
 References:
     Andrychowicz et al. (2016), Learning to learn by gradient descent by gradient descent.
+    Wichrowska et al. (2017), Learned Optimizers that Scale and Generalize, section 3.
     Lv et al. (2017), Learning Gradient Descent: Better Generalization and Longer Horizons.
     Kuo et al. (2018), DecayNet, section 6.2, appendices D and E.
     Kuo et al. (2020), An Input Residual Connection, section V-C.
@@ -33,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from reference import decaynet, ihc_lstm, lstm
+from reference import decaynet, gru, ihc_lstm, lstm
 from reference.maths import relu, sigmoid
 from reference.result import Array
 
@@ -267,6 +270,68 @@ def rnnprop(weights: Weights, theta: Array, g: Array, state: Any = None) -> Step
         steps.append(weights["alpha"] * math.tanh(h[-1] @ weights["w"] + weights["b"]))
         after.append(end)
     return theta - np.array(steps), (gradients, after)
+
+
+def biased(weights: Weights, more: Array) -> Weights:
+    """A GRU's weights with more added to the biases of r, z and the candidate."""
+    added = np.split(more, 3)
+    return weights | {f"b_{g}": weights[f"b_{g}"] + b for g, b in zip("rzh", added, strict=True)}
+
+
+def hierarchical(
+    weights: Weights, theta: Array, g: Array, state: Any = None, *, tensors: tuple[int, ...]
+) -> Step:
+    """Wichrowska et al., section 3: GRUs of coordinates, of tensors and of the network.
+
+    Args:
+        weights: ``cells``, ``starts``, pairs (matrix, bias) ``A``, ``B``, ``C``, ``u``, ``beta``
+            and ``lambda``, ``w`` (H,), ``q`` (S,), ``gamma``, ``c``, ``rate``.
+        tensors: how many of the coordinates each has.
+    """
+    scales, (low, middle, top) = len(weights["q"]), weights["cells"]
+    if state is None:
+        h0, tensor0, network0 = weights["starts"]
+        nothing = np.zeros(scales)
+        one = {"h": h0, "m": nothing, "v": nothing, "beta": 0.0, "lambda": 0.0}
+        each = [one | {"eta": math.log(weights["rate"])} for _ in theta]
+        state = (each, [tensor0] * len(tensors), network0)
+    each, H, G = state
+
+    def affine(name: str, vector: Array) -> Any:
+        matrix, bias = weights[name]
+        return matrix @ vector + bias
+
+    mean_rate = sum(one["eta"] for one in each) / len(each)
+    moved, after, seen, first = [], [], [], 0
+    for count, of_tensor in zip(tensors, H, strict=True):
+        bias = affine("A", of_tensor) + affine("B", G)
+        directions, rates, inputs = [], [], []
+        for one, slope in zip(each[first : first + count], g[first : first + count], strict=True):
+            m, v = one["m"].copy(), one["v"].copy()
+            for s in range(scales):
+                decay = one["beta"] ** (1 / 2**s)
+                m[s] = decay * m[s] + (1 - decay) * slope
+                v[s] = one["lambda"] * v[s] + (1 - one["lambda"]) * m[s] ** 2
+            mu, logs = m / np.sqrt(v + 1e-16), np.log(v + 1e-16)
+            products = [mu[s] * mu[s + 1] for s in range(scales - 1)]
+            x = np.concatenate([mu, products, logs - logs.mean(), [one["eta"] - mean_rate]])
+            h = gru.run(biased(low, bias), x[None], state={"h": one["h"]})[0][-1]
+            rate = min(max(one["eta"] + affine("u", h)[0], -33.0), 33.0)
+            directions.append(weights["w"] @ h + weights["q"] @ mu)
+            rates.append(rate)
+            inputs.append(np.concatenate([h, x]))
+            eta = weights["gamma"] * one["eta"] + (1 - weights["gamma"]) * rate
+            decays = {name: sigmoid(affine(name, h)[0]) for name in ("beta", "lambda")}
+            after.append({"h": h, "m": m, "v": v, "eta": eta} | decays)
+        d = np.array(directions)
+        moved.append(np.exp(np.array(rates) + weights["c"]) * d / np.sqrt((d**2).mean() + 1e-16))
+        seen.append(np.mean(inputs, axis=0))
+        first += count
+    over = biased(middle, affine("C", G))
+    pairs = zip(seen, H, strict=True)
+    H = [gru.run(over, x[None], state={"h": old})[0][-1] for x, old in pairs]
+    G = gru.run(top, np.mean(H, axis=0)[None], state={"h": G})[0][-1]
+    return theta - np.concatenate(moved), (after, H, G)
 
 
 def anytime(

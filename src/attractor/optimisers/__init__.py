@@ -11,6 +11,7 @@ from attractor.optimisers.files import save_rule as save_rule
 from attractor.optimisers.files import shipped as shipped
 from attractor.optimisers.global_decaynet import GlobalOptimiser as GlobalOptimiser
 from attractor.optimisers.global_m2sgd import GlobalM2SGD as GlobalM2SGD
+from attractor.optimisers.hierarchical import HierarchicalOptimiser as HierarchicalOptimiser
 from attractor.optimisers.ihc_lstm import IHCLSTMOptimiser as IHCLSTMOptimiser
 from attractor.optimisers.learned import Learned as Learned
 from attractor.optimisers.lstm import LSTMOptimiser as LSTMOptimiser

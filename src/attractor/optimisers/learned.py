@@ -20,7 +20,7 @@ from attractor.optimisers.given import (
     gradient,
 )
 from attractor.optimisers.rule import Rule, other_size
-from attractor.optimisers.state import State
+from attractor.optimisers.state import State, longer
 from attractor.optimisers.sweep import sweep
 from attractor.optimisers.view import View, count, flatten, tables
 from attractor.optimisers.watch import Watch
@@ -285,9 +285,14 @@ class Learned(Optimizer):
     def _state(self, parameter: Tensor, values: Tensor, view: View) -> State:
         """A parameter's state: its tensors are kept by name, so that torch can save them."""
         kept: dict[str, Tensor] = self.state[parameter]
-        if not kept:
-            kept.update(self.rule.init(values, view).map(torch.clone).named())
+        if not kept or (self.rule.whole and self._fewer(kept, values)):
+            kept.update(longer(kept, self.rule.init(values, view).map(torch.clone).named()))
         return self._example.filled(kept)
+
+    def _fewer(self, kept: dict[str, Tensor], values: Tensor) -> bool:
+        """Whether a state is of fewer coordinates than there are, because some came later."""
+        each = State(self._example.each).named()
+        return any(kept[name].shape[1] < values.shape[1] for name in each)
 
     def _by_name(self, kept: dict[str, Tensor]) -> dict[str, Tensor]:
         """A parameter's saved state; older releases numbered its tensors."""
@@ -300,6 +305,11 @@ class Learned(Optimizer):
         each, shared = (State(part).named() for part in self._example)
         expected = {name: (1, parameter.numel(), *s.shape[2:]) for name, s in each.items()}
         expected |= {name: tuple(s.shape) for name, s in shared.items()}
+        if self.rule.whole and kept:
+            params = [p for group in self.param_groups for p in group["params"]]
+            values = next(self.rule.parameters()).new_zeros(1, count(params))
+            started = self.rule.init(values, View.of(params)).named()
+            expected = {name: tuple(s.shape) for name, s in started.items()}
         found = {name: tuple(value.shape) for name, value in kept.items() if name != AWAY}
         if kept and found != expected:
             raise InputError(

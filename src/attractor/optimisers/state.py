@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 
@@ -59,6 +60,24 @@ def map_tensors(function: Callable[..., Tensor], *trees: Any) -> Any:
         return function(*trees)
     mapped = [map_tensors(function, *parts) for parts in zip(*trees, strict=True)]
     return type(first)(*mapped) if hasattr(first, "_fields") else tuple(mapped)
+
+
+def longer(old: Mapping[str, Tensor], new: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A state of more coordinates and tensors: what there was, and the new behind it.
+
+    Example:
+        >>> import torch
+        >>> longer({"m": torch.ones(1, 2)}, {"m": torch.zeros(1, 3)})
+        {'m': tensor([[1., 1., 0.]])}
+    """
+    if not old:
+        return dict(new)
+    return {
+        name: old[name]
+        if old[name].shape == one.shape
+        else torch.cat([old[name], one[:, old[name].shape[1] :]], dim=1)
+        for name, one in new.items()
+    }
 
 
 def _leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:

@@ -16,6 +16,7 @@ from attractor.optimisers.decaynet import DecayNetOptimiser
 from attractor.optimisers.dmsgd import DMSGD
 from attractor.optimisers.global_decaynet import GlobalOptimiser
 from attractor.optimisers.global_m2sgd import GlobalM2SGD
+from attractor.optimisers.hierarchical import HierarchicalOptimiser
 from attractor.optimisers.ihc_lstm import IHCLSTMOptimiser
 from attractor.optimisers.lstm import LSTMOptimiser
 from attractor.optimisers.m2sgd import M2SGD
@@ -118,6 +119,7 @@ OPTIMISERS: dict[str, Entry] = {
     "m2sgd": Entry(M2SGD),
     "m2sgd_global": Entry(GlobalM2SGD),
     "rnnprop": Entry(RNNprop),
+    "hierarchical": Entry(HierarchicalOptimiser),
     "anytime": Entry(Anytime),
     "adadelta": Entry(optim.Adadelta, "zeiler2012adadelta"),
     "adagrad": Entry(optim.Adagrad, "duchi2011adaptive"),
