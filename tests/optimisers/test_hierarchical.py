@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from attractor.cells import GRUCell
 from attractor.errors import InputError
 from attractor.optimisers import HierarchicalOptimiser, View
 from contracts.cells import seeded
@@ -42,6 +43,8 @@ def test_without_its_network_it_starts_by_following_signs() -> None:
     for kept, at in ((state.each.memory, 2.2), (state.each.scale, 3.2)):
         torch.testing.assert_close(kept, torch.full_like(kept, 1 / (1 + math.exp(-at))))
     for cell in rule.cells:
+        assert isinstance(cell, GRUCell)
+        assert cell.bias is not None
         units = cell.hidden_size
         assert cell.bias.tolist() == pytest.approx([2.2] * units + [-2.2] * units + [0.0] * units)
 
