@@ -1,16 +1,16 @@
-"""Live progress of runs, read from their folders: bars on a terminal, lines in a pipe."""
+"""Live progress of runs, read from their folders: bars and tables on a terminal, lines else."""
 
 import json
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -21,6 +21,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from attractor.cli.levels import Board
 from attractor.cli.text import visible
 from attractor.experiments.config import RunConfig
 from attractor.report.numbers import duration
@@ -28,6 +29,19 @@ from attractor.runs.jobs import Ended
 
 BETWEEN_LOOKS = 0.25
 BETWEEN_LINES = 10.0
+
+
+class _Shown(Progress):
+    """Bars, and below them the table of those runs that learn levels."""
+
+    def __init__(self, board: Board, *columns: ProgressColumn, **options: Any) -> None:
+        self.board = board
+        super().__init__(*columns, **options)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield from super().get_renderables()
+        if self.board.standings:
+            yield self.board.table()
 
 
 class Watch:
@@ -45,7 +59,9 @@ class Watch:
         """By run, the first step that was seen of it, and when."""
         self.console = Console(stderr=True)
         self.live = self.console.is_terminal and not quiet
-        self.progress = Progress(
+        self.board = Board(configs, out)
+        self.progress = _Shown(
+            self.board,
             *_columns(),
             console=self.console,
             disable=not self.live,
@@ -77,6 +93,7 @@ class Watch:
         self.finished += ended.how != "stopped"
         self.endings[ended.how] += 1
         with self.drawing:
+            self.board.end(ended.config, ended.how)
             self.open.pop(ended.config.id, None)
             bar = self.bars.pop(ended.config.id, None)
             if bar is not None:
@@ -104,9 +121,10 @@ class Watch:
                     print(self._line(key, row), file=sys.stderr)
 
     def _draw(self, going: dict[str, dict[str, Any]]) -> None:
+        self.board.look()
         for key, row in going.items():
             config = self.open.get(key)
-            if config is None:
+            if config is None or key in self.board.standings:
                 continue
             if key not in self.bars:
                 name = named(config)
