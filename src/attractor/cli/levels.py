@@ -36,9 +36,10 @@ class Standing:
     @property
     def units(self) -> int | None:
         """Of the network as it is now: it has grown after each failure but a last one."""
-        to, start = self.config.train.grow_to, self.config.model.get("hidden_size")
+        to: int | None = self.config.train.grow_to
+        start: int | None = self.config.model.get("hidden_size")
         grown = 0 if to is None else min(self.failures, self.config.train.growths)
-        return to * 2 ** (grown - 1) if grown else start
+        return start if to is None or not grown else to << (grown - 1)
 
     def read(self, now: float) -> None:
         """Take note of what has been written since."""
