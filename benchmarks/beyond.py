@@ -5,7 +5,7 @@
     python benchmarks/beyond.py test --out runs/beyond
     python benchmarks/beyond.py table --out runs/beyond
 
-`test` takes the ``anytime.safetensors`` of ``benchmarks/anytime.py`` in the folder, else the
+`test` takes the ``anytime.safetensors`` of ``attractor meta train anytime`` in the folder, else the
 weights of the package; it goes on after the last complete training if interrupted. The data sets
 are looked for as everywhere: ``ATTRACTOR_DATA``, else the user's cache folder.
 """

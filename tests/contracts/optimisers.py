@@ -28,6 +28,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "m2sgd_global": {"hidden_size": 4},
     "rnnprop": {"hidden_size": 4},
     "hierarchical": {"hidden_size": 4, "tensor_size": 5, "network_size": 3},
+    "small_fc": {"hidden_size": 3, "scale": 0.1, "exponent": 0.2},
+    "pacer": {"hidden_size": 3},
 }
 
 

@@ -144,7 +144,7 @@ def test_the_estimate_is_that_of_the_paper() -> None:
     lives: dict[int, list[Any]] = {}
     for _ in range(4):
         pairs = list(trainer.estimator.pairs)
-        before = [pair.moved["rates"].clone() for pair in pairs]
+        before = [pair.moved["rates"][0].clone() for pair in pairs]
         [row] = trainer.advance()
         expected, losses = np.zeros(2), []
         for pair, old in zip(pairs, before, strict=True):
@@ -152,7 +152,7 @@ def test_the_estimate_is_that_of_the_paper() -> None:
             W, y = batch.x[0].numpy(), batch.y[0].numpy()
             start = pair.learners.start[0].numpy()
             thetas, age = lives.get(id(pair), ([start, start], 0))
-            epsilon = (pair.moved["rates"] - old).numpy()
+            epsilon = (pair.moved["rates"][0] - old).numpy()
             difference = 0.0
             count = min(unroll, horizon - age)
             for side, sign in enumerate((1, -1)):
@@ -162,7 +162,7 @@ def test_the_estimate_is_that_of_the_paper() -> None:
                     losses.append(((W @ thetas[side] - y) ** 2).sum())
                     difference += sign * losses[-1]
             lives[id(pair)] = [thetas, age + count]
-            expected += difference / unroll / (2 * sigma**2) * pair.moved["rates"].numpy() / 2
+            expected += difference / unroll / (2 * sigma**2) * pair.moved["rates"][0].numpy() / 2
         expected /= max(1.0, float(np.linalg.norm(expected)))
         assert rule.rates.grad is not None
         np.testing.assert_allclose(rule.rates.grad.numpy(), expected, rtol=1e-5)

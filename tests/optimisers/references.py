@@ -17,13 +17,15 @@ from attractor.optimisers import (
     IHCLSTMOptimiser,
     LSTMOptimiser,
     MetaSGD,
+    Pacer,
     RNNprop,
     Rule,
+    SmallFC,
 )
 from cells.against import array
 from contracts.cells import seeded
 from optimisers import weights
-from reference import rules
+from reference import rules, shaped
 
 SHAPES = ((2, 2), (), (4,))
 """Of the tensors of the networks that are compared."""
@@ -130,6 +132,19 @@ def anytime() -> Case:
     )
 
 
+def small_fc(**options: Any) -> Case:
+    rule = random(SmallFC(hidden_size=4, **options))
+    for name, value in rule.named_parameters():
+        if name.endswith("decays"):
+            value.data *= 0.1
+    return Case(rule, shaped.small_fc, weights.small_fc(rule), {"tensors": SHAPES})
+
+
+def pacer() -> Case:
+    rule = random(Pacer(hidden_size=3))
+    return Case(rule, shaped.pacer, weights.pacer(rule), {"tensors": SHAPES})
+
+
 REFERENCES: dict[str, list[Callable[[], Case]]] = {
     "lstm": [
         lambda: lstm(hidden_size=4, layers=1, scale=0.3),
@@ -163,6 +178,11 @@ REFERENCES: dict[str, list[Callable[[], Case]]] = {
     ],
     "rnnprop": [rnnprop, lambda: rnnprop(scale=0.4, beta1=0.7, beta2=0.9, layers=1)],
     "hierarchical": [hierarchical, lambda: hierarchical(scales=2, rate=0.3)],
+    "small_fc": [
+        lambda: small_fc(scale=0.1, exponent=0.1),
+        lambda: small_fc(layers=1, scale=0.2),
+    ],
     "anytime": [anytime],
+    "pacer": [pacer],
 }
 """Every rule of the table, in cases whose options are not all the defaults."""

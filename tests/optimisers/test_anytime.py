@@ -1,12 +1,12 @@
 """The shipped weights of Anytime do what they are shipped for."""
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from attractor.experiments.table import EXPERIMENTS
 from attractor.meta import Problem, compare
 from attractor.models import MLP
 from attractor.optimisers import Anytime, View
@@ -33,10 +33,12 @@ def test_shipped_weights_beat_common_optimisers_untuned() -> None:
         assert min(found, key=lambda name: found[name]) == "anytime", found
 
 
-def test_the_card_names_the_script_that_made_the_weights() -> None:
-    name = about(shipped_file("anytime", "default"))["made by"].partition(":")[0]
-    script = Path(__file__).parents[2] / name
-    assert '"choose"' in script.read_text()
+def test_the_card_says_what_made_the_weights_and_which_configuration_did_not() -> None:
+    told = about(shipped_file("anytime", "default"))
+    assert "no longer part of attractor" in told["made by"]
+    config = EXPERIMENTS[told["configuration"]].read_text()
+    assert 'name = "anytime"' in config
+    assert "[meta.random]" in config
 
 
 def test_each_tensor_has_a_size_of_its_own_whatever_the_other_learners() -> None:

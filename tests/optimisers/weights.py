@@ -165,3 +165,24 @@ def anytime(rule: Any) -> Weights:
         "e": rule.size_power.item(),
         "beta": rule.logit_beta.sigmoid().item(),
     }
+
+
+def pacer(rule: Any) -> Weights:
+    def both(first: Any, second: Any) -> tuple[Array, ...]:
+        return tuple(array(part) for one in (first, second) for part in (one.weight, one.bias))
+
+    return anytime(rule) | {
+        "correct": both(rule.lift, rule.correct),
+        "steer": both(rule.read, rule.steer),
+        "eta": array(rule.log_gain.exp()),
+        "lambda": rule.logit_trend.sigmoid().item(),
+    }
+
+
+def small_fc(rule: Any) -> Weights:
+    decays = ("momentum", "rms", "adafactor")
+    return {name: array(getattr(rule, f"{name}_decays")) for name in decays} | {
+        "layers": [(array(one.weight), array(one.bias)) for one in rule.layers],
+        "scale": rule.scale,
+        "exponent": rule.exponent,
+    }

@@ -27,6 +27,9 @@ from attractor.optimisers import Rule, State, View
 from attractor.optimisers.rule import Update
 from attractor.optimisers.state import map_tensors
 
+LEAST = 0.01
+"""What is added to losses before their logarithms are taken."""
+
 
 class Evolution:
     r"""Estimates the meta-gradient by moving the rule's weights at random.
@@ -49,7 +52,9 @@ class Evolution:
         problems: what its learners are; each pair keeps to one at a time, taking turns.
         persistent: whether moves add up over a learner's life.
         updates: of the rule, in all.
-        pairs: P.
+        pairs: of learners: P, or as many times P as there are `moves`.
+        moves: pairs that start alike and see the same batches, under moves of their own: together
+            they cost little more than one where networks are small.
         steps: updates of each learner before a fresh one takes its place; a pair draws a number
             between the two for each learner, evenly on a logarithmic scale.
         unroll: updates of the learners between two of the rule.
@@ -57,6 +62,9 @@ class Evolution:
         clip: bound of a loss, so that one learner that diverges does not decide. If no loss of
             any learner is below it, all are given up and the rule stays as it is.
         objective: an update is judged on the ``"next"`` batch, or on the ``"same"``.
+        logarithm: count the logarithms of losses (and 0.01), so that what halves a small loss
+            counts for as much as what halves a large one.
+        settled: judge learners where the rule wants them judged: at its average, if it keeps one.
         generator: draws everything that is random.
 
     Example:
@@ -91,15 +99,21 @@ class Evolution:
         persistent: bool = True,
         updates: int = 100,
         pairs: int = 4,
+        moves: int = 1,
         steps: int | tuple[int, int] = 100,
         unroll: int = 20,
         sigma: float = 0.01,
         clip: float = 10.0,
         objective: Objective = "next",
+        logarithm: bool = False,
+        settled: bool = False,
         generator: Generator,
     ) -> None:
         check_counts(
-            updates=(updates, None), pairs=(pairs, None), unroll=(unroll, min(bounds(steps)))
+            updates=(updates, None),
+            pairs=(pairs, None),
+            moves=(moves, None),
+            unroll=(unroll, min(bounds(steps))),
         )
         check_numbers(sigma=sigma, clip=clip)
         if min(sigma, clip) <= 0:
@@ -110,8 +124,9 @@ class Evolution:
         check_choices(objective=(objective, get_args(Objective)))
         self.rule, self.problems, self.persistent = rule, list(problems), persistent
         self.planned = self.rounds = updates
-        self.steps, self.unroll = steps, unroll
+        self.steps, self.unroll, self.moves = steps, unroll, moves
         self.sigma, self.clip, self.objective = sigma, clip, objective
+        self.logarithm, self.settled = logarithm, settled
         self.generator = generator
         self.step = 0
         self.started = 0
@@ -132,9 +147,10 @@ class Evolution:
             losses.append((above + below) / 2)
             alive |= bool(min(above.min(), below.min()) < self.clip)
             # shorter stretches, before a horizon, count for less: each update counts alike
-            difference = (above - below).sum() / self.unroll
-            for name, moves in pair.moved.items():
-                estimate[name] += difference / (2 * self.sigma**2) * moves
+            difference = (self._counted(above) - self._counted(below)).sum(1) / self.unroll
+            weight = difference / (2 * self.sigma**2 * self.moves)
+            for name, moved in pair.moved.items():
+                estimate[name] += torch.tensordot(weight.to(moved), moved, dims=1)
             if pair.updates >= pair.horizon:
                 self.pairs[index] = self._fresh()
         self.step += 1
@@ -145,11 +161,14 @@ class Evolution:
             self.pairs = [self._fresh() for _ in self.pairs]
         return Stretch(
             torch.stack([one.mean() for one in losses]).mean().item(),
-            torch.stack([one[-1] for one in losses]).mean().item(),
+            torch.stack([one[:, -1].mean() for one in losses]).mean().item(),
             lost=None if alive else f"at update {self.step}",
             well=alive,
             moves=alive,
         )
+
+    def _counted(self, losses: Tensor) -> Tensor:
+        return (losses + LEAST).log() if self.logarithm else losses
 
     def state_dict(self) -> dict[str, Any]:
         """All that decides what comes, but for the rule and the generator."""
@@ -173,11 +192,11 @@ class Evolution:
         return self._pair(problem, horizon, self.problems[problem].draw(self.generator))
 
     def _pair(self, problem: int, horizon: int, drawn: dict[str, Any]) -> _Pair:
-        return _Pair(self.rule, self.problems, problem, horizon, drawn, self.generator)
+        return _Pair(self.rule, self.problems, problem, horizon, drawn, self.moves, self.generator)
 
 
 class _Pair:
-    """Two learners that start alike and see the same batches, under opposite moves of the rule."""
+    """Learners that start alike and see the same batches, two under each opposite move."""
 
     def __init__(
         self,
@@ -186,43 +205,46 @@ class _Pair:
         problem: int,
         horizon: int,
         drawn: dict[str, Any],
+        moves: int,
         generator: Generator,
     ) -> None:
         self.rule, self.problem, self.horizon, self.drawn = rule, problem, horizon, drawn
         self.updates = 0
         made = problems[problem].made(drawn)
-        self.learners = Learners(made, 1, copies=2, generator=generator)
+        self.learners = Learners(made, 1, copies=2 * moves, generator=generator)
         params = self.learners.first_params(rule)
         state = self.learners.first_state(rule, params)
         self.position = Position(params, state, self.learners.draw())
-        self.moved = {name: torch.zeros_like(p) for name, p in trainable(rule).items()}
+        self.moved = {n: p.new_zeros(moves, *p.shape) for n, p in trainable(rule).items()}
 
     @torch.no_grad()
     def stretch(self, by: Evolution) -> tuple[Tensor, Tensor]:
         """Run both for some updates, as far as their horizon; the bounded losses of each."""
         rule, clip = self.rule, by.clip
         moves = {
-            name: by.sigma * normal(p.shape, like=p, generator=by.generator)
+            name: by.sigma * normal((by.moves, *p.shape), like=p, generator=by.generator)
             for name, p in trainable(rule).items()
         }
         both = {
-            f"rule.{name}": torch.stack([p + moves[name], p - moves[name]])
+            f"rule.{name}": torch.cat([p + moves[name], p - moves[name]])
             for name, p in trainable(rule).items()
         }
         count = min(by.unroll, self.horizon - self.updates)
+        opposed = _Opposed(rule, both)
         self.position, passed = follow(
             rule,
             self.learners,
             self.position,
-            _Opposed(rule, both),
+            opposed,
             self.position.params.new_zeros(count, 1, 1),
             objective=by.objective,
+            settle=opposed.settled if by.settled else None,
         )
         self.updates += count
         for name, move in moves.items():
             self.moved[name] = self.moved[name] + move if by.persistent else move
         losses = torch.stack([one.losses for one in passed], dim=1)
-        above, below = torch.nan_to_num(losses, nan=clip, posinf=clip).clamp(max=clip)
+        above, below = torch.nan_to_num(losses, nan=clip, posinf=clip).clamp(max=clip).chunk(2)
         return above, below
 
     def state_dict(self) -> dict[str, Any]:
@@ -237,7 +259,9 @@ class _Pair:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.position = load_learning(self.rule, self.learners, state["learners"])
-        self.moved = copied(state["moved"], self.position.params.device)
+        moved = copied(state["moved"], self.position.params.device)
+        # checkpoints of 0.1 have one move without a dimension for it
+        self.moved = {name: moved[name].view_as(like) for name, like in self.moved.items()}
         self.updates = state["updates"]
 
 
@@ -262,6 +286,27 @@ class _Opposed:
             self.weights, grads, state.each, state.shared, params, view.context
         )
         return steps, State(each, shared)
+
+    def settled(self, params: Tensor, state: State, view: View) -> Tensor:
+        """Where each is to be judged."""
+
+        def settle(weights: Any, *inputs: Any) -> Any:
+            return functional_call(_Settled(self.module.rule), weights, (view, *inputs))
+
+        found: Tensor = vmap(settle)(self.weights, state.each, state.shared, params)
+        return found
+
+
+class _Settled(nn.Module):
+    """Where a rule wants one learner judged, as a forward pass."""
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__()
+        self.rule = rule
+
+    def forward(self, view: View, each: Any, shared: Any, params: Tensor) -> Tensor:
+        state = State(each, shared).map(lambda t: t[None])
+        return self.rule.settled(params[None], state, view)[0]
 
 
 class _Update(nn.Module):

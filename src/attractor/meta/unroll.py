@@ -63,6 +63,7 @@ def follow(
     noise: Tensor,
     *,
     objective: Objective,
+    settle: Callable[[Tensor, State, View], Tensor] | None = None,
 ) -> tuple[Position, list[Passed]]:
     """Update learners several times without a graph, and judge each update.
 
@@ -73,6 +74,7 @@ def follow(
         move: the rule's `update`, in whichever way it is to be computed.
         noise: added to the parameters after each update.
         objective: on which batch an update is judged.
+        settle: where it is judged, if not at the parameters.
     """
     params, state, batch = start
     passed = []
@@ -87,6 +89,9 @@ def follow(
         slope = after
         if objective == "same":
             losses, slope = learners.gradients(params, batch)
+        if settle is not None:
+            judging = batch if objective == "same" else following
+            losses = learners.losses(settle(params, state, view), judging)
         passed.append(Passed(told, view, slope, losses))
         gradient, batch = after, following
     return Position(params, state, batch), passed

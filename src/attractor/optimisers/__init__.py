@@ -18,9 +18,12 @@ from attractor.optimisers.lstm import LSTMOptimiser as LSTMOptimiser
 from attractor.optimisers.m2sgd import M2SGD as M2SGD
 from attractor.optimisers.meta_sgd import MetaSGD as MetaSGD
 from attractor.optimisers.mtl2l import MTL2L as MTL2L
+from attractor.optimisers.pacer import Pacer as Pacer
 from attractor.optimisers.preprocess import preprocess as preprocess
+from attractor.optimisers.published import load_published as load_published
 from attractor.optimisers.rnnprop import RNNprop as RNNprop
 from attractor.optimisers.rule import Rule as Rule
+from attractor.optimisers.small_fc import SmallFC as SmallFC
 from attractor.optimisers.sparse import compact as compact
 from attractor.optimisers.sparse import dense_state_dict as dense_state_dict
 from attractor.optimisers.sparse import load_sparse as load_sparse

@@ -21,7 +21,7 @@ STREAMED = 1 << 16
 
 def blocks(rule: Rule, total: int, size: int = BLOCK) -> Iterator[slice]:
     """The pieces in which a rule may see `total` coordinates: all at once if it must."""
-    size = max(total, 1) if rule.whole else size
+    size = max(total, 1) if rule.whole or rule.tensorwise else size
     return (slice(start, min(start + size, total)) for start in range(0, total, size))
 
 

@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 
 from attractor.errors import InputError
 from attractor.optimisers.blocks import advance
+from attractor.optimisers.gather import gathered, scattered
 from attractor.optimisers.given import (
     DEFAULTS,
     check_context,
@@ -226,10 +227,18 @@ class Learned(Optimizer):
     def _pieces(
         self, context: Tensor | None, *, everyone: bool = False
     ) -> Iterator[tuple[list[Tensor], View]]:
-        """What is updated together: a parameter at a time, or all of them for a whole rule.
+        """What is updated together: a parameter at a time, all of them for a whole rule, or those
+        of a group for one that sees whole tensors.
 
         Those without a gradient are left out, unless everyone is asked for.
         """
+        if self.rule.tensorwise and not everyone:
+            for group in self.param_groups:
+                tables = {group["params"][place] for place in group["tables"]}
+                some = [p for p in group["params"] if p.grad is not None and p.numel()]
+                if some:
+                    yield some, View.of(some, (i for i, p in enumerate(some) if p in tables))
+            return
         params = [p for group in self.param_groups for p in group["params"]]
         view = View.of(params, self._tables())._replace(context=context)
         if self.rule.whole:
@@ -255,7 +264,10 @@ class Learned(Optimizer):
         if averages:
             rate = float(groups[params[0]]["lr"])
             view = view._replace(rate=rate, decay=decays[params[0]])
-        steps = advance(self.rule, grads, self._state(params[0], values, view), values, view)
+        states = self._states(params, values, view)
+        together = gathered(states)
+        steps = advance(self.rule, grads, together, values, view)
+        scattered(together, states)
         start = 0
         for parameter in params:
             at = slice(start, start + parameter.numel())
@@ -281,6 +293,12 @@ class Learned(Optimizer):
             values = flatten([parameter]).to(next(self.rule.parameters()).dtype)
             self._state(parameter, values, View.of([parameter]))
         return kept
+
+    def _states(self, params: list[Tensor], values: Tensor, view: View) -> list[State]:
+        """Those of parameters that are updated together: of each if it has one of its own."""
+        if self.rule.tensorwise:
+            return [self._example.filled(self.started(p)) for p in params]
+        return [self._state(params[0], values, view)]
 
     def _state(self, parameter: Tensor, values: Tensor, view: View) -> State:
         """A parameter's state: its tensors are kept by name, so that torch can save them."""

@@ -62,6 +62,10 @@ class Rule(nn.Module, ABC):
     """Whether it keeps an average of where it has been, at which a network is to be judged; it then
     heeds the rate and the decay of its view itself."""
 
+    tensorwise: ClassVar[bool] = False
+    """Whether a coordinate's step depends on the others of its tensor, so that they must come
+    together; what it shares is then ``(learners, tensors, ...)``, of each tensor by itself."""
+
     size: int | None = None
     """How many coordinates the rule is made for; None if it goes on any network."""
     whole: bool = False

@@ -22,8 +22,10 @@ from attractor.optimisers.lstm import LSTMOptimiser
 from attractor.optimisers.m2sgd import M2SGD
 from attractor.optimisers.meta_sgd import MetaSGD
 from attractor.optimisers.mtl2l import MTL2L
+from attractor.optimisers.pacer import Pacer
 from attractor.optimisers.rnnprop import RNNprop
 from attractor.optimisers.rule import Rule
+from attractor.optimisers.small_fc import SmallFC
 from attractor.tables import lookup
 
 Maker = Callable[[Iterable[Any]], Optimizer]
@@ -120,7 +122,9 @@ OPTIMISERS: dict[str, Entry] = {
     "m2sgd_global": Entry(GlobalM2SGD),
     "rnnprop": Entry(RNNprop),
     "hierarchical": Entry(HierarchicalOptimiser),
+    "small_fc": Entry(SmallFC),
     "anytime": Entry(Anytime),
+    "pacer": Entry(Pacer),
     "adadelta": Entry(optim.Adadelta, "zeiler2012adadelta"),
     "adagrad": Entry(optim.Adagrad, "duchi2011adaptive"),
     "adam": Entry(optim.Adam, "kingma2015adam"),

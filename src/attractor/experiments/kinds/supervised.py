@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -12,8 +12,9 @@ from pydantic import Field
 from torch import Generator, nn
 
 from attractor.cells import TARDISCell, compile_steps, read_alone
-from attractor.errors import InputError, unknown
-from attractor.experiments.config import Frozen, Kind, RunConfig
+from attractor.errors import InputError
+from attractor.experiments.config import Kind, RunConfig
+from attractor.experiments.kinds.meta import Meta, begun, checked_random, trainer_of
 from attractor.experiments.kinds.parts import (
     Spec,
     Updates,
@@ -27,14 +28,12 @@ from attractor.experiments.work import Work
 from attractor.measures import Measure
 from attractor.meta import Distribution, MetaTrainer, Problem
 from attractor.meta.distribution import quieter
-from attractor.meta.settings import bounds
 from attractor.models.table import model_name
 from attractor.optimisers import Learned, Maker, Rule, attach, choose, sparsity
 from attractor.optimisers.table import optimiser_entry
 from attractor.runs.drive import Context
 from attractor.tasks import Task
 from attractor.training import Chained, Plan, Supervised, Tuning
-from attractor.training.schedules import Schedule
 
 MEASURES = {
     "sparsity": Measure("none", "share"),
@@ -70,44 +69,6 @@ class Train(Updates):
     def plan(self) -> Plan:
         names = Plan.__dataclass_fields__.keys()
         return Plan(**{name: value for name, value in self if name in names})
-
-
-class Meta(Frozen):
-    """How an optimiser is meta-trained; see `MetaTrainer`."""
-
-    newer = ("random", "schedule", "clamp", "norm", "clip")
-
-    method: Literal["bptt", "pes", "es"] = "bptt"
-    tasks: list[Spec] = Field(default_factory=list)
-    """What its learners learn, taking turns; by default the task of the run."""
-    model: Spec | None = None
-    """What its learners are; by default the model of the run."""
-    batch_size: int | None = Field(default=None, ge=1)
-    """Of its learners; by default that of the run."""
-    learners: int = Field(default=20, ge=1)
-    steps: int | list[int] = 100
-    unroll: int = Field(default=20, ge=1)
-    together: int = Field(default=1, ge=1)
-    lr: float = Field(default=1e-3, gt=0)
-    order: Literal[1, 2] = 1
-    objective: Literal["next", "same"] = "next"
-    perturb: float = Field(default=0.0, ge=0)
-    updates: int = Field(default=100, ge=1)
-    """Of the rule, in all, by evolution strategies."""
-    sigma: float = Field(default=0.01, gt=0)
-    """How far evolution strategies move the weights."""
-    random: dict[str, Any] = Field(default_factory=dict)
-    """What of each learner is drawn at random, as lists and ranges (see `Distribution`): ``model``,
-    with options of the network, ``batch_size``, ``readout``, of which the last layer starts at so
-    much, ``stretch`` and ``weight`` (see `Problem`)."""
-    schedule: Schedule | None = None
-    """How the rate of what updates the rule falls; by default it stays."""
-    clamp: float | None = Field(default=None, gt=0)
-    """Bound of each entry of the meta-gradient; by default the estimator's."""
-    norm: float | None = Field(default=None, gt=0)
-    """Bound of the norm of the meta-gradient; by default the estimator's."""
-    clip: float = Field(default=10.0, gt=0)
-    """Bound of a learner's loss, for evolution strategies."""
 
 
 class SupervisedRun(RunConfig):
@@ -200,16 +161,20 @@ class _Made:
         assert isinstance(rule, Rule)
         rule.to(self.device)
         torch.manual_seed(derived_seed(config.seed, "global"))
-        network = config.model if meta.model is None else meta.model
-        tasks = [task_for(one, network, self.context) for one in meta.tasks] or [self.task]
+        problems = [self.problem(meta, one) for one in meta.tasks or [config.task]]
+        return trainer_of(begun(rule, meta), problems, meta, self.seeded("meta"))
+
+    def problem(self, meta: Meta, entry: Spec) -> Problem | Distribution:
+        """What learners learn, and what they are: the entry's own ``model`` and ``random``, if
+        it has them."""
+        config, spec = self.config, dict(entry)
+        network: Spec = spec.pop("model", None) or meta.model or config.model
+        random = checked_random({**meta.random, **spec.pop("random", {})})
+        task = self.task if spec == config.task else task_for(spec, network, self.context)
         size = meta.batch_size or config.train.batch_size
-        problems: list[Problem | Distribution] = [
-            Distribution(partial(self.random_problem, network, one, size), **_random(meta.random))
-            if meta.random
-            else Problem(partial(self.learner, network, one), one, size)
-            for one in tasks
-        ]
-        return trainer_of(rule, problems, meta, self.seeded("meta"))
+        if not random:
+            return Problem(partial(self.learner, network, task), task, size)
+        return Distribution(partial(self.random_problem, network, task, size), **random)
 
     def random_problem(
         self,
@@ -276,50 +241,6 @@ def outcome(training: Supervised) -> dict[str, Any]:
         "test": test,
         "measures": {name: [*measures[name]] for name in test if name in measures},
     }
-
-
-def trainer_of(
-    rule: Rule, problems: Sequence[Problem | Distribution], meta: Meta, generator: Generator
-) -> MetaTrainer:
-    """The meta-training of a configuration."""
-    steps = meta.steps if isinstance(meta.steps, int) else bounds(meta.steps)
-    own: dict[str, Any] = (
-        {
-            "learners": meta.learners,
-            "together": meta.together,
-            "order": meta.order,
-            "perturb": meta.perturb,
-        }
-        if meta.method == "bptt"
-        else {
-            "updates": meta.updates,
-            "pairs": meta.together,
-            "sigma": meta.sigma,
-            "clip": meta.clip,
-        }
-    )
-    return MetaTrainer(
-        rule,
-        problems,
-        estimator=meta.method,
-        unroll=meta.unroll,
-        lr=meta.lr,
-        steps=steps,
-        objective=meta.objective,
-        schedule=meta.schedule,
-        clamp=meta.clamp,
-        norm=meta.norm,
-        generator=generator,
-        **own,
-    )
-
-
-def _random(choices: dict[str, Any]) -> dict[str, Any]:
-    known = ("model", "batch_size", "readout", "stretch", "weight")
-    for name in choices:
-        if name not in known:
-            raise unknown("choice of meta.random", name, known)
-    return choices
 
 
 def _untrained(spec: Spec) -> bool:

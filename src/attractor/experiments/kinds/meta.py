@@ -1,0 +1,138 @@
+"""How a configuration meta-trains a learned optimiser: its table ``[meta]``."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+from torch import Generator
+
+from attractor.errors import InputError, unknown
+from attractor.experiments.config import Frozen
+from attractor.experiments.kinds.parts import Spec
+from attractor.meta import Distribution, MetaTrainer, Problem
+from attractor.meta.settings import bounds
+from attractor.optimisers import Rule, load_rule
+from attractor.optimisers.files import load_pretrained
+from attractor.training.schedules import Schedule
+
+
+class Meta(Frozen):
+    """How an optimiser is meta-trained; see `MetaTrainer`."""
+
+    newer = (
+        *("random", "schedule", "clamp", "norm", "clip"),
+        *("logarithm", "settled", "moves", "start", "frozen"),
+    )
+
+    method: Literal["bptt", "pes", "es"] = "bptt"
+    tasks: list[Spec] = Field(default_factory=list)
+    """What its learners learn, taking turns; by default the task of the run. One may have a
+    ``model`` and a ``random`` of its own, the latter beside that of all."""
+    model: Spec | None = None
+    """What its learners are; by default the model of the run."""
+    batch_size: int | None = Field(default=None, ge=1)
+    """Of its learners; by default that of the run."""
+    learners: int = Field(default=20, ge=1)
+    steps: int | list[int] = 100
+    unroll: int = Field(default=20, ge=1)
+    together: int = Field(default=1, ge=1)
+    lr: float = Field(default=1e-3, gt=0)
+    order: Literal[1, 2] = 1
+    objective: Literal["next", "same"] = "next"
+    perturb: float = Field(default=0.0, ge=0)
+    updates: int = Field(default=100, ge=1)
+    """Of the rule, in all, by evolution strategies."""
+    sigma: float = Field(default=0.01, gt=0)
+    """How far evolution strategies move the weights."""
+    random: dict[str, Any] = Field(default_factory=dict)
+    """What of each learner is drawn at random, as lists and ranges (see `Distribution`): ``model``,
+    with options of the network, ``batch_size``, ``readout``, of which the last layer starts at so
+    much, ``stretch`` and ``weight`` (see `Problem`)."""
+    schedule: Schedule | None = None
+    """How the rate of what updates the rule falls; by default it stays."""
+    clamp: float | None = Field(default=None, gt=0)
+    """Bound of each entry of the meta-gradient; by default the estimator's."""
+    norm: float | None = Field(default=None, gt=0)
+    """Bound of the norm of the meta-gradient; by default the estimator's."""
+    clip: float = Field(default=10.0, gt=0)
+    """Bound of a learner's loss, for evolution strategies."""
+    logarithm: bool = False
+    """Whether evolution strategies count the logarithms of losses."""
+    settled: bool = False
+    """Whether evolution strategies judge learners at the rule's average."""
+    moves: int = Field(default=1, ge=1)
+    """Pairs of learners that evolution strategies run alike, under moves of their own."""
+    start: str | None = None
+    """Weights to begin with: a file, or the name of a set that comes with the package."""
+    frozen: list[str] = Field(default_factory=list)
+    """Weights of the rule that stay as they are, each by its name or the beginning of it."""
+
+
+def begun(rule: Rule, meta: Meta) -> Rule:
+    """The rule with the weights that it is to begin with, some of them frozen."""
+    if meta.start is not None:
+        named = meta.start.endswith(".safetensors")
+        begin = load_rule(meta.start) if named else load_pretrained(rule.key, meta.start)
+        if (type(begin), begin.options) != (type(rule), rule.options):
+            raise InputError(
+                f"expected meta.start to hold a rule {rule.key!r} of the options {rule.options}, "
+                f"but {meta.start} has {begin.key!r} of {begin.options}. Set the same options in "
+                "[optimiser]."
+            )
+        rule.load_state_dict(begin.state_dict())
+    names = dict(rule.named_parameters())
+    for start in meta.frozen:
+        held = [name for name in names if name == start or name.startswith(f"{start}.")]
+        if not held:
+            raise unknown("weight of the rule in meta.frozen", start, names)
+        for name in held:
+            names[name].requires_grad_(False)
+    return rule
+
+
+def trainer_of(
+    rule: Rule, problems: Sequence[Problem | Distribution], meta: Meta, generator: Generator
+) -> MetaTrainer:
+    """The meta-training of a configuration."""
+    steps = meta.steps if isinstance(meta.steps, int) else bounds(meta.steps)
+    own: dict[str, Any] = (
+        {
+            "learners": meta.learners,
+            "together": meta.together,
+            "order": meta.order,
+            "perturb": meta.perturb,
+        }
+        if meta.method == "bptt"
+        else {
+            "updates": meta.updates,
+            "pairs": meta.together,
+            "sigma": meta.sigma,
+            "clip": meta.clip,
+            "logarithm": meta.logarithm,
+            "settled": meta.settled,
+            "moves": meta.moves,
+        }
+    )
+    return MetaTrainer(
+        rule,
+        problems,
+        estimator=meta.method,
+        unroll=meta.unroll,
+        lr=meta.lr,
+        steps=steps,
+        objective=meta.objective,
+        schedule=meta.schedule,
+        clamp=meta.clamp,
+        norm=meta.norm,
+        generator=generator,
+        **own,
+    )
+
+
+def checked_random(choices: dict[str, Any]) -> dict[str, Any]:
+    """What of each learner is drawn at random, once its names are known to be right."""
+    known = ("model", "batch_size", "readout", "stretch", "weight")
+    for name in choices:
+        if name not in known:
+            raise unknown("choice of meta.random", name, known)
+    return choices

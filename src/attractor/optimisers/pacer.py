@@ -1,0 +1,216 @@
+"""Pacer: a learned rule that sees whole tensors, and paces each of them."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor, nn
+
+from attractor.cells.base import positive
+from attractor.optimisers.features import log_sizes, means, normalised, rows_and_columns, spread
+from attractor.optimisers.recurrent import head, silent
+from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View, tensor_size
+
+EPSILON = 1e-7
+FLOOR = 1e-4
+TINY = 1e-24
+SLOWEST, FASTEST = -4.0, 6.0
+STRIDE = 0.2
+
+
+class Averages(NamedTuple):
+    """Of each coordinate: averages of gradients and their squares, and D of the equations."""
+
+    m: Tensor
+    n: Tensor
+    v: Tensor
+    row: Tensor
+    column: Tensor
+    apart: Tensor
+
+
+class Pace(NamedTuple):
+    """Of each tensor: updates so far, the logarithm of its pace, and whether it is on its way."""
+
+    t: Tensor
+    pace: Tensor
+    trend: Tensor
+
+
+class Pacer(Rule):
+    r"""The successor of `Anytime`: it corrects each step by a network, and paces each tensor.
+
+    .. math::
+        m_t &= \mu m_{t-1} + (1 - \mu) g_t, \qquad
+        n_t = \nu n_{t-1} + (1 - \nu) g_t, \qquad
+        v_t = \rho v_{t-1} + (1 - \rho) (g_t^2 + \epsilon^2) \\
+        R_t, C_t &= \nu (R_{t-1}, C_{t-1}) + (1 - \nu) (\text{mean}_{col}, \text{mean}_{row})
+        (g_t^2 + \epsilon^2), \qquad f_t = (R_t / \overline{R_t})^{-1/2} C_t^{-1/2} \\
+        s &= (g_t, \hat m_t, \hat n_t) / \sqrt{\hat v_t} \\
+        \kappa, \iota &= B \, \text{relu}\left(A \left[N(s, f_t g_t, f_t m_t, f_t n_t, \theta_t),
+        \tfrac14 \log(v_t / \overline{v_t}, R_t / \overline{R_t}, C_t / \overline{C_t}),
+        \tfrac14 \log t\right]\right) \\
+        d_t &= (w^\top s + \kappa) \, (s_2^2 + 10^{-4})^{a/2} \, e^{b \tanh(s_0 s_2) + \iota}
+
+    and of each tensor, whose means are the overlines,
+
+    .. math::
+        c_t &= \overline{s_0 D_t} / \sqrt{\overline{D_t^2} \, (\overline{s_0^2} + 10^{-4})}, \qquad
+        h_t = \lambda h_{t-1} + (1 - \lambda) c_t \\
+        u_t &= \eta_1 [h_t]_+ - \eta_2 [-h_t]_+ + \eta_3 [-\ell_t]_+ + \tfrac15 Z \tanh(Y [c_t,
+        h_t, \tfrac14 \log \overline{s_1^2}, \tfrac14 \log \overline{s_2^2}, \tfrac14 \log t,
+        \ell_t, \log \sigma]) \\
+        \ell_{t+1} &= \ell_t + \tfrac15 \tanh(5 u_t) \text{ between -4 and 6} \\
+        q_t &= \gamma (1 + t / \tau)^{-p} (e^{\ell_{t+1}} \sigma^e d_t + \delta \theta_t)
+
+    The fast iterate, which moves by :math:`-q_t`, its average, and the size :math:`\sigma` of a
+    tensor are those of `Anytime`; :math:`D` is how far the average is from the fast iterate, and N
+    divides numbers by the root of their mean square in their tensor. The cosine :math:`c` is above
+    zero while the gradient still points where the tensor has been going, that is, while its steps
+    are too small: then its pace :math:`e^\ell` grows, by a fifth of its logarithm in an update at
+    most. It falls slowly once the gradients turn, for the average takes care of noise.
+
+    In the manner of Celo, a network with few weights serves every parameter and reads what
+    Adafactor and momenta of several memories make of gradients (A, B); another one, recurrent by
+    way of :math:`\ell` and :math:`h`, schedules whole tensors (Y, Z); and they are meta-trained one
+    after the other. Both start as nothing, and the other numbers as those of `Anytime` with a pace
+    that was set by hand: so even the untrained rule is an optimiser of use.
+
+    A user's ``lr`` multiplies :math:`q_t`; ``weight_decay`` takes the place of :math:`\delta`. A
+    network is best judged at the average, by ``optimiser.eval()``.
+
+    Args:
+        hidden_size: units of each of the two networks.
+        generator: draws their first layers; ``None`` means torch's default generator.
+
+    Shape:
+        gradients, parameters and steps ``(learners, coordinates)``.
+
+    Example:
+        >>> model = torch.nn.Linear(3, 1)
+        >>> optimiser = Pacer()(model.parameters())
+        >>> model(torch.ones(2, 3)).sum().backward()
+        >>> optimiser.step()
+        >>> optimiser.eval()
+
+    Departs from the paper: Celo's scheduler reads the loss and how much of a training is over,
+    which ``torch.optim`` is not told, and its steps are proportional to a tensor's size; this one
+    reads the cosine, and its rule is a correction of `Anytime`'s.
+
+    References:
+        Moudgil et al. (2025), Celo: training versatile learned optimizers on a compute diet,
+        arXiv:2501.12670; Metz et al. (2022), arXiv:2203.11860; Defazio et al. (2024), The road
+        less scheduled, arXiv:2405.15682.
+    """
+
+    key = "pacer"
+    reference = "moudgil2025celo"
+    averages = True
+    tensorwise = True
+
+    def __init__(self, *, hidden_size: int = 8, generator: Generator | None = None) -> None:
+        super().__init__()
+        # the numbers of `Anytime` begin where its meta-training ended
+        self.logit_memory = nn.Parameter(torch.logit(torch.tensor([0.908, 0.992, 0.998])))
+        self.mixture = nn.Parameter(torch.tensor([1.43, 1.84, 0.64]))
+        self.strength = nn.Parameter(torch.tensor(-0.066))
+        self.agreement = nn.Parameter(torch.tensor(0.179))
+        self.size_power = nn.Parameter(torch.tensor(1.25))
+        self.log_gamma = nn.Parameter(torch.tensor(math.log(0.0057)))
+        self.log_tau = nn.Parameter(torch.tensor(math.log(588.0)))
+        self.log_p = nn.Parameter(torch.tensor(math.log(0.26)))
+        self.log_delta = nn.Parameter(torch.tensor(math.log(0.1)))
+        self.log_kappa = nn.Parameter(torch.tensor(math.log(7.1)))
+        self.logit_beta = nn.Parameter(torch.logit(torch.tensor(0.72)))
+        units = positive(type(self), "hidden_size", hidden_size)
+        self.lift = head(11, units, generator)
+        self.correct = silent(units, 2)
+        self.log_gain = nn.Parameter(torch.tensor([0.2, 0.05, 0.1]).log())
+        self.logit_trend = nn.Parameter(torch.logit(torch.tensor(0.9)))
+        self.read = head(7, units, generator)
+        self.steer = silent(units, 1)
+
+    def init(self, params: Tensor, view: View) -> State:
+        zeros = torch.zeros_like(params)
+        tensors = params.new_zeros(len(params), len(view.parts()))
+        return State(Averages(*[zeros] * 6), Pace(*[tensors] * 3))
+
+    def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
+        m, n, v, row, column, apart = state.each
+        t = state.shared.t + 1
+        memory = torch.sigmoid(self.logit_memory)
+        forget, whole = 1 - memory, spread(1 - memory ** t[..., None], view)
+        squares = grads.square() + EPSILON**2
+        rows, columns = rows_and_columns(squares, view)
+        m, n = torch.lerp(m, grads, forget[0]), torch.lerp(n, grads, forget[1])
+        v = torch.lerp(v, squares, forget[2])
+        row, column = torch.lerp(row, rows, forget[1]), torch.lerp(column, columns, forget[1])
+        scale = (v / whole[..., 2]).rsqrt()
+        s = torch.stack([grads, m / whole[..., 0], n / whole[..., 1]], -1) * scale[..., None]
+        sigma = log_sizes(view, tensor_size, params).expand_as(t)
+        pace, trend = self.paced(s, apart, sigma, t, state, view)
+        direction, sure = self.corrected(s, (grads, m, n), (v, row, column), params, t, view)
+        sure = sure + self.strength / 2 * (s[..., 2].square() + FLOOR).log()
+        sure = sure + self.agreement * torch.tanh(s[..., 0] * s[..., 2])
+        d = (s @ self.mixture + direction) * sure.exp()
+        log_gamma = self.log_gamma - self.log_p.exp() * torch.log1p(t / self.log_tau.exp())
+        rates = spread(torch.exp(log_gamma + pace + self.size_power * sigma), view)
+        decay = self.log_delta.exp() if view.decay is None else view.decay
+        q = view.rate * (rates * d + spread(log_gamma.exp(), view) * decay * params)
+        kappa = self.log_kappa.exp()
+        c = spread(kappa / (t - 1 + kappa), view)
+        ahead = apart + q
+        step = (self.beta - 1) * q - self.beta * c * ahead
+        each = Averages(m, n, v, row, column, (1 - c) * ahead)
+        return step, State(each, Pace(t, pace, trend))
+
+    def paced(
+        self, s: Tensor, apart: Tensor, sigma: Tensor, t: Tensor, state: State, view: View
+    ) -> tuple[Tensor, Tensor]:
+        """The next pace of each tensor, and whether it is on its way: ``(learners, tensors)``."""
+        pace, trend = state.shared.pace, state.shared.trend
+        sizes = means(s.square(), view) + FLOOR
+        along = means(s[..., 0] * apart, view) * (means(apart.square(), view) + TINY).rsqrt()
+        cosine = along * sizes[..., 0].rsqrt()
+        trend = torch.lerp(cosine, trend, torch.sigmoid(self.logit_trend))
+        logs = [sizes[..., 1].log() / 4, sizes[..., 2].log() / 4, t.log() / 4]
+        seen = torch.stack([cosine, trend, *logs, pace, sigma], -1)
+        faster, slower, back = self.log_gain.exp()
+        push = faster * trend.relu() - slower * (-trend).relu() + back * (-pace).relu()
+        push = push + STRIDE * self.steer(torch.tanh(self.read(seen)))[..., 0]
+        return (pace + STRIDE * torch.tanh(push / STRIDE)).clamp(SLOWEST, FASTEST), trend
+
+    def corrected(
+        self,
+        s: Tensor,
+        momenta: tuple[Tensor, ...],
+        squares: tuple[Tensor, ...],
+        params: Tensor,
+        t: Tensor,
+        view: View,
+    ) -> tuple[Tensor, Tensor]:
+        """What the network says of each coordinate: a direction, and the log of a length."""
+        _, row, column = squares
+        factor = (row / spread(means(row, view), view)).rsqrt() * column.rsqrt()
+        linear = torch.stack([*(one * factor for one in momenta), params], -1)
+        seen = normalised(torch.cat([s, linear], -1), view)
+        large = torch.stack(squares, -1)
+        shares = (large / spread(means(large, view), view)).log() / 4
+        time = spread(t.log() / 4, view)[..., None]
+        said = self.correct(torch.relu(self.lift(torch.cat([seen, shares, time], -1))))
+        return said[..., 0], said[..., 1]
+
+    def settled(self, params: Tensor, state: State, view: View) -> Tensor:
+        apart: Tensor = state.each.apart
+        return params + (1 - self.beta) * apart
+
+    @property
+    def beta(self) -> Tensor:
+        r""":math:`\beta` of the equations."""
+        return torch.sigmoid(self.logit_beta)
+
+    @property
+    def decay(self) -> float:
+        return self.log_delta.exp().item()

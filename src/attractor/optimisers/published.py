@@ -1,0 +1,92 @@
+"""Weights of learned optimisers that others published, from a file that the user has."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from attractor.errors import InputError
+from attractor.optimisers.small_fc import SmallFC
+
+DECAYS = ("momentum_decays", "rms_decays", "adafactor_decays")
+MULO: dict[str, tuple[float, ...]] = {
+    "momentum_decays": (0.15216392, 0.14245212, 0.06812963),
+    "rms_decays": (0.01079706,),
+    "adafactor_decays": (0.18621896, -0.10864615, -0.06185547),
+}
+"""What goes with the weights of muLO: PyLO has these in its code, not in the file."""
+
+
+def load_published(
+    path: str | Path,
+    *,
+    scale: float = 0.01,
+    exponent: float = 0.001,
+    decays: Mapping[str, Sequence[float]] | None = None,
+) -> SmallFC:
+    """A `SmallFC` with the weights of muLO or of another small_fc_lopt, as others save them.
+
+    Two ways of naming the tensors are known. That of PyLO: ``network.input``, ``network.linear_0``
+    and so on, ``network.output``, each with a weight and a bias, become ``layers.0``, ``layers.1``
+    and so on. That of learned_optimization: ``nn/~/w0`` is the transposed weight and ``nn/~/b0``
+    the bias of ``layers.0``, and so on, beside ``momentum_decays``, ``rms_decays`` and
+    ``adafactor_decays``. What JAX keeps in msgpack or pickles is to be written as safetensors
+    first, the names of its tree joined by ``/``: nothing is unpickled here.
+
+    Args:
+        path: the safetensors file.
+        scale: of steps: 0.01 for muLO, 0.001 for small_fc_lopt.
+        exponent: of the second number that the perceptron says.
+        decays: numbers of three names, if the file has none; those of muLO by default.
+
+    Example:
+        >>> rule = load_published("mulo/model.safetensors")  # doctest: +SKIP
+        >>> optimiser = rule(model.parameters())  # doctest: +SKIP
+    """
+    found = _read(Path(path))
+    layers = _of_pylo(found) if "network.input.weight" in found else _of_jax(found)
+    given = {**MULO, **(decays or {}), **{k: found[k] for k in DECAYS if k in found}}
+    sizes = [tuple(weight.shape) for weight, _ in layers]
+    units = sizes[0][0] if sizes else 0
+    expected = [(units, 39), *[(units, units)] * (len(sizes) - 2), (2, units)]
+    if len(sizes) < 2 or sizes != expected:
+        raise InputError(
+            f"expected weights of a perceptron that reads 39 numbers and says 2 in {path}, but got "
+            f"layers of shapes {sizes} (names: {', '.join(sorted(found)[:4])}, ...). Only muLO and "
+            "small_fc_lopt have this form: VeLO and Celo do not."
+        )
+    rule = SmallFC(hidden_size=units, layers=len(sizes) - 1, scale=scale, exponent=exponent)
+    state = {name: torch.as_tensor(given[name]).reshape(-1).float() for name in DECAYS}
+    for number, (weight, bias) in enumerate(layers):
+        state |= {f"layers.{number}.weight": weight, f"layers.{number}.bias": bias}
+    try:
+        rule.load_state_dict(state)
+    except RuntimeError as error:
+        raise InputError(
+            f"expected biases and decays that fit the layers in {path}, but {error}. Get it again."
+        ) from error
+    return rule
+
+
+def _of_pylo(found: Mapping[str, Tensor]) -> list[tuple[Tensor, Tensor]]:
+    inner = [f"network.linear_{i}" for i in range(len(found))]
+    names = ["network.input", *inner, "network.output"]
+    return [(found[f"{n}.weight"], found[f"{n}.bias"]) for n in names if f"{n}.weight" in found]
+
+
+def _of_jax(found: Mapping[str, Tensor]) -> list[tuple[Tensor, Tensor]]:
+    names = [(f"nn/~/w{i}", f"nn/~/b{i}") for i in range(len(found))]
+    return [(found[w].mT.contiguous(), found[b]) for w, b in names if w in found and b in found]
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise InputError(
+            f"expected a safetensors file of published weights, but {path} is none that can be "
+            "read. Write what is kept otherwise as safetensors first."
+        ) from error
