@@ -80,7 +80,8 @@ def examined(claim: Claim, outcomes: Outcomes, budget: Budget = "full") -> Findi
         return Finding(claim, 0)
     ours = _values(claim, experiment, claim.label(claim.ours, budget), outcomes)
     if claim.bound is None:
-        other = _values(claim, experiment, claim.label(claim.other, budget), outcomes)
+        same = replace(claim, measure=claim.other_measure or claim.measure)
+        other = _values(same, experiment, claim.label(claim.other, budget), outcomes)
     else:
         other = dict.fromkeys(ours, claim.bound)
     if experiment == EXACT:

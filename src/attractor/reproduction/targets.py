@@ -64,6 +64,7 @@ class Claim:
         ours: the label of the variant that is claimed to be better.
         other: that of the one it is compared with; empty where there is a bound.
         measure: what is compared, as runs end with it.
+        other_measure: that of the other, where one variant is compared with itself in another way.
         test: ``higher`` or ``lower`` (paired t test), ``same`` (within ``margin``, two one-sided
             tests), ``no lower`` (by more than ``margin``, one-sided) or ``steadier`` (paired t test
             on distances from the median).
@@ -79,6 +80,7 @@ class Claim:
     ours: str
     other: str = ""
     measure: str = ""
+    other_measure: str = ""
     test: Test = "higher"
     quick: str | None = None
     bound: float | None = None

@@ -5,6 +5,7 @@ from pathlib import Path
 from attractor.reproduction.computed import (
     adding,
     counts,
+    growing,
     learners,
     memories,
     methods,
@@ -40,6 +41,7 @@ COMPUTED: dict[str, Computation] = {
     "001/figure-4.2": adding.writes,
     "001/section-4.3.3": counts.characters,
     "001/section-4.3.4": counts.pixels,
+    "001/section-5.4.3": growing.noise,
     "001/table-5.1": methods.expansions,
     "002/figure-5": systems.slopes("0.5*x", "1.5*x"),
     "002/figure-6": adding.jumps,
