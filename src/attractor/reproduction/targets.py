@@ -64,7 +64,6 @@ class Claim:
         ours: the label of the variant that is claimed to be better.
         other: that of the one it is compared with; empty where there is a bound.
         measure: what is compared, as runs end with it.
-        other_measure: that of the other, where one variant is compared with itself in another way.
         test: ``higher`` or ``lower`` (paired t test), ``same`` (within ``margin``, two one-sided
             tests), ``no lower`` (by more than ``margin``, one-sided) or ``steadier`` (paired t test
             on distances from the median).
@@ -73,6 +72,7 @@ class Claim:
         margin: what counts as the same, in units of the measure.
         split: takes the mean of a logged row of this split, from step ``first`` to ``last``.
         why: by verdict, what explains it.
+        other_measure: that of the other, where one variant is compared with itself in another way.
     """
 
     says: str
@@ -80,7 +80,6 @@ class Claim:
     ours: str
     other: str = ""
     measure: str = ""
-    other_measure: str = ""
     test: Test = "higher"
     quick: str | None = None
     bound: float | None = None
@@ -91,6 +90,7 @@ class Claim:
     last: int = 0
     lines: str = ""
     why: Mapping[str, str] = field(default_factory=dict)
+    other_measure: str = ""
 
     def label(self, name: str, budget: Budget) -> str:
         """Our variant, as the experiment of a budget calls it."""
