@@ -10,7 +10,9 @@ from attractor import InputError
 from attractor.continual import GEM
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.lifelong import Curriculum, Rules, levels
+from attractor.continual.rows import GroupMatrix
 from attractor.continual.screening import Screen
+from attractor.continual.strategies.gem import project
 from attractor.models import MLP, SequenceTagger
 from attractor.tasks import Batch, cross_entropy
 
@@ -119,3 +121,38 @@ def test_screening_goes_with_gradients_of_every_update() -> None:
         GEM(every=3, screened=True)
     with pytest.raises(InputError, match="screened"):
         GEM(screened=1)  # type: ignore[arg-type]
+
+
+def linear(model: nn.Module, batch: Batch) -> Tensor:
+    """A loss whose gradient is the mean of the samples, wherever the parameters are."""
+    each: Tensor = model(batch.x)[:, 0]
+    return each.mean() if batch.weight is None else each @ batch.weight.to(each)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.3])
+def test_what_binds_later_is_solved_for_with_all_that_bind(margin: float) -> None:
+    g = torch.Generator().manual_seed(1)
+    later = apart = 0
+    for _ in range(60):
+        G = torch.randn(3, 4, dtype=torch.float64, generator=g)
+        model = nn.Linear(4, 1, bias=False).double()
+        strategy = GEM(1, margin=margin, screened=True)
+        new = torch.randn(4, dtype=torch.float64, generator=g)
+        strategy.gradients, strategy._screen = GroupGradients(model), Screen(model)
+        strategy._base = linear
+        old = Batch(G, torch.zeros(3, dtype=torch.long), task=torch.arange(3))
+        strategy._screen.look(old, [1, 1, 1], linear)
+        strategy.gradients.flat.set_gradient(new.clone())
+        found = strategy._binding(model, old, [1, 1, 1])
+        rows = GroupMatrix([G])
+        hurt = rows.dot(new) < 0
+        expected = project(new, rows, margin) if bool(hurt.any()) else new
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+        start = new + margin * G.sum(0)
+        first = rows.dot(start) < 0
+        if bool(hurt.any()) and bool(first.any()):
+            once = project(start, GroupMatrix([G[first]]))
+            later += bool(((rows.dot(once) < -1e-6) & ~first).any())
+            apart += float((project(once, rows) - expected).norm()) > 1e-2
+    assert later >= 3
+    assert apart >= 1

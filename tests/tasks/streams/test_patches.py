@@ -63,6 +63,17 @@ def test_features_are_those_of_loops_over_patches() -> None:
     np.testing.assert_allclose(found(x).numpy()[:, seen], scaled[:, seen], atol=2e-2)
 
 
+def test_filters_need_not_sum_to_zero() -> None:
+    g = torch.Generator().manual_seed(4)
+    filters, offset = torch.rand(2, 3, 3, 3, generator=g), torch.tensor([0.7, -0.2])
+    found = PatchFeatures(filters, offset, 0.1, torch.zeros(16), torch.ones(16))
+    flat = filters.double().reshape(2, -1).numpy()
+    # without whitening, and with the offset as what the mean patch gives
+    mu = np.linalg.pinv(flat) @ offset.double().numpy()
+    expected = [by_loops(x, flat, np.eye(27), mu, 3, 0.1) for x in images().double().numpy()]
+    np.testing.assert_allclose(found(images()).numpy(), np.stack(expected), atol=1e-4)
+
+
 def test_patches_are_pieces_of_the_images_brought_to_one_size() -> None:
     x = images(4)
     patches = drawn(x.float(), 50, 3, torch.Generator().manual_seed(0)).numpy()
