@@ -98,6 +98,30 @@ def test_wide_intervals_of_many_variants_are_hidden_at_first(
     assert shown(5, 5) == {True}
 
 
+def test_the_first_variant_has_its_three_courses_in_one_figure(
+    tmp_path: Path, write_run: Any
+) -> None:
+    matrix = [[0.9, 0.4, 0.2], [0.6, 0.8, 0.3]]
+    for label, seed in (("LSTM", 0), ("LSTM", 1), ("GRU", 0)):
+        folder = write_run(tmp_path / "runs", label, seed)
+        done = json.loads((folder / "done.json").read_text())
+        more = {"grew_at": [2], "matrix": matrix if seed == 0 else matrix[:1]}
+        (folder / "done.json").write_text(json.dumps(done | more))
+    made = chapter(load_runs([tmp_path / "runs"]))
+    figure = made.figures[3]
+    first = figure.title.partition(":")[0]
+    assert figure.title == f"{first}: current, previous and future levels"
+    assert [trace["name"] for trace in figure.traces] == [
+        "the current level",
+        "previous levels",
+        "future levels",
+    ]
+    assert [trace["y"] for trace in figure.traces] == [[0.9, 0.8], [None, 0.6], [0.3, 0.3]]
+    assert len({trace["line"]["dash"] for trace in figure.traces}) == 3
+    assert figure.layout["showlegend"]
+    assert not made.figures[0].layout["showlegend"]
+
+
 @pytest.mark.parametrize(
     "broken",
     [

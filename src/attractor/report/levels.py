@@ -58,7 +58,20 @@ def level_curves(groups: Sequence[Group]) -> list[Figure]:
     for title, course in COURSES.items():
         traces = [_line(index, label, runs, course) for index, label, runs in found if runs]
         drawn.append(Figure(title, False, traces, _layout()))
-    return drawn
+    return [*drawn, _of_one(*next(one for one in found if one[2]))]
+
+
+def _of_one(index: int, label: str, runs: Sequence[Run]) -> Figure:
+    """All three numbers of the first variant: figure 5.1, where it is the plain small LSTM."""
+    traces = []
+    for (title, course), dash in zip(COURSES.items(), ("solid", "dash", "dot"), strict=True):
+        name = title.removeprefix("Accuracy on ")
+        trace = _line(index, label, runs, course)
+        trace |= {"name": name, "line": {**trace["line"], "dash": dash}}
+        trace["hovertemplate"] = f"%{{y:.1%}}, %{{customdata}} seeds<extra>{name}</extra>"
+        traces.append(trace)
+    layout = _layout() | {"showlegend": True, "legend": {"orientation": "h"}}
+    return Figure(f"{label}: current, previous and future levels", False, traces, layout)
 
 
 def _line(
