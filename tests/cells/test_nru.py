@@ -24,6 +24,10 @@ CHOICES: list[dict[str, Any]] = [
 ]
 
 
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
 def to_reference(cell: Any) -> dict[str, Array]:
     n, k, s = cell.hidden_size, cell.heads, cell.side
     x, m, b = (w.detach() for w in (cell.weight_ih, cell.weight_mh, cell.bias))
@@ -193,6 +197,27 @@ def test_summed_heads_start_as_their_mean(heads_read_input: bool) -> None:
     torch.testing.assert_close(one, other)
 
 
+def test_without_feedback_a_new_memory_grows_in_proportion_to_the_length() -> None:
+    """With it, the memory of a new network grows exponentially."""
+    cells = [NRUCell(10, 100, memory_size=64, feedback=f, generator=seeded()) for f in (1, 0)]
+    x = torch.randn(800, 4, 10, generator=seeded(1))
+    for cell, low, high in zip(cells, (1e6, 1.0), (torch.inf, 6.0), strict=True):
+        with torch.no_grad():
+            half = unroll(cell, cell.prepare(x[:400]), cell.initial_state(4)).state
+            whole = unroll(cell, cell.prepare(x[400:]), half).state
+        assert low < whole.m.abs().max() / half.m.abs().max() < high
+
+
+def test_feedback_scales_what_contents_read_of_the_state_and_nothing_else() -> None:
+    full, less = (NRUCell(3, 8, memory_size=16, feedback=f, generator=seeded()) for f in (1, 0.3))
+    for name, weight in full.named_parameters():
+        other, first = less.get_parameter(name), 0 if name == "weight_heads" else 8
+        scaled = weight.detach().clone()
+        if name in ("weight_heads", "weight_mh"):
+            scaled[first : first + 8] *= 0.3
+        torch.testing.assert_close(other, scaled, rtol=0, atol=0)
+
+
 def test_memory_and_heads_are_checked() -> None:
     with pytest.raises(
         InputError, match=r"a perfect square, but 4 \* 65 = 260. Try memory_size=64"
@@ -202,5 +227,7 @@ def test_memory_and_heads_are_checked() -> None:
         NRUCell(3, 5, heads=0)
     with pytest.raises(InputError, match="norm to be at least 1, but got 0.5"):
         NRUCell(3, 5, norm=0.5)
+    with pytest.raises(InputError, match="feedback to be at least 0, but got -1"):
+        NRUCell(3, 5, feedback=-1)
     with pytest.raises(InputError, match="'additive' or 'multiplicative', but got 'none'"):
         NRUCell(3, 5, memory="none")  # type: ignore[arg-type]

@@ -85,3 +85,13 @@ def test_ragged_sequences_and_pairs_are_counted_right() -> None:
     assert model(batch.inputs)[:, 0].tolist() == pytest.approx([1.4, 3.5, 0.7])
     model.reset()
     assert model((torch.ones(3, 2), torch.ones(3, 4))).shape == (3, 2)
+
+
+def test_a_model_may_begin_anew_with_each_batch() -> None:
+    model = Summing()
+    model.carry = False  # type: ignore[assignment]
+    reader = Carried(model)
+    for _ in range(2):
+        reader(torch.full((3, 2), 0.5))
+    assert [float(before.sum()) for before in model.befores] == [0.0, 0.0]
+    assert reader.leaves() is None

@@ -84,6 +84,10 @@ class NRUCell(Cell[Tensor, NRUState]):
             that 5 is slightly better than 2.
         memory: ``"additive"``, or ``"multiplicative"`` to erase in proportion to what is there:
             :math:`m_t = m_{t-1} \odot (1 - \sum_i \beta_i v^e_i) + \sum_i \alpha_i v^w_i`.
+        feedback: a factor on the initial weights by which :math:`\alpha` and :math:`\beta` read
+            :math:`h_t` and :math:`m_{t-1}`. With 1 a new network's memory grows exponentially with
+            the length of a sequence, past 1e4 within a few hundred steps and past 1e8 within 800;
+            with 0 it grows in proportion. Try 0 for sequences of more than 200 steps.
         bias: learn the biases.
         generator: draws the initial weights; ``None`` means torch's default generator.
 
@@ -125,6 +129,7 @@ class NRUCell(Cell[Tensor, NRUState]):
         average_heads: bool = False,
         norm: float = 5.0,
         memory: Literal["additive", "multiplicative"] = "additive",
+        feedback: float = 1.0,
         bias: bool = True,
         generator: Generator | None = None,
         device: torch.device | str | None = None,
@@ -173,6 +178,8 @@ class NRUCell(Cell[Tensor, NRUState]):
             for weight in stacks:
                 weight.detach()[n : n + 2 * heads].div_(heads)
             self.weight_heads.detach()[: 2 * heads].div_(heads)
+        for contents in (self.weight_mh[n : n + 2 * heads], self.weight_heads[: 2 * heads]):
+            contents.detach().mul_(number("feedback", feedback, 0))
 
     def initial_state(self, batch_size: int) -> NRUState:
         return NRUState(

@@ -68,6 +68,8 @@ class LanguageModel(nn.Module):
         reward: train the choices of the one layer, a cell that reads one place of its memory, by
             REINFORCE: see `attractor.models.choices.Choices`.
         discount: of later rewards.
+        carry: training and evaluation go on with the state from piece to piece. Without, each
+            piece begins anew: for cells whose state may grow for ever, such as `nru`.
         init: embeddings start evenly between plus and minus this.
         generator: draws the initial weights; ``None`` means torch's default generator.
         options: go to the cells.
@@ -111,6 +113,7 @@ class LanguageModel(nn.Module):
         slowness: float = 0.0,
         reward: Reward | None = None,
         discount: float = 0.9,
+        carry: bool = True,
         init: float = 0.1,
         generator: Generator | None = None,
         **options: Any,
@@ -129,6 +132,7 @@ class LanguageModel(nn.Module):
                 ("embedding", embedding_dropout),
             )
         }
+        self.carry = carry
         self.activity = number("activity", activity, 0)
         self.slowness = number("slowness", slowness, 0)
         self.embedding = nn.Embedding(vocabulary, embedding_size)

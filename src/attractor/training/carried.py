@@ -18,7 +18,8 @@ class Carried(nn.Module):
 
     Args:
         model: takes ``(x, state)`` and gives ``(output, state)``; says so by ``carries_state``, and
-            gives the state before the first batch by ``initial_state(batch_size)``.
+            gives the state before the first batch by ``initial_state(batch_size)``. One whose
+            ``carry`` is False begins anew with each batch.
 
     Example:
         >>> class Counter(nn.Module):
@@ -44,7 +45,7 @@ class Carried(nn.Module):
         model: Any = self.model
         before = model.initial_state(_samples(x)) if self.state is None else self.state
         output, after = model(x, before)
-        self.state = tree_map(torch.Tensor.detach, after)
+        self.state = tree_map(torch.Tensor.detach, after) if getattr(model, "carry", True) else None
         return output
 
     def reset(self) -> None:

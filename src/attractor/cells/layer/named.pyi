@@ -582,6 +582,7 @@ class NRU(Recurrent):
         average_heads: bool = False,
         norm: float = 5.0,
         memory: Literal["additive", "multiplicative"] = "additive",
+        feedback: float = 1.0,
         checkpoint_every: int = 0,
         learn_initial_state: bool = False,
         generator: Generator | None = None,
