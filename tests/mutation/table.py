@@ -130,6 +130,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "models/draw.py": ("models/test_draw.py",),
     "models/language_model.py": ("models/test_language_model.py",),
     "training/averaging.py": ("training/test_averaging.py",),
+    "training/pruning.py": ("experiments/test_pruning.py",),
     "estimators/paired.py": ("estimators/test_compare.py",),
     "meta/bptt.py": ("meta/test_trainer.py",),
     "meta/evolution.py": ("meta/test_evolution.py",),

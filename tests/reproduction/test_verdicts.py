@@ -132,6 +132,24 @@ def test_a_table_is_kept_as_it_was(tmp_path: Path) -> None:
         read(tmp_path / "b.csv.gz")
 
 
+def test_windows_may_differ_and_swings_are_changes_from_row_to_row() -> None:
+    course = {5: 1.0, 10: 4.0, 15: 2.0, 20: 2.5, 25: 9.0}
+    rows = [
+        row(label, seed, scale * seed * value, split="train", step=step)
+        for label, scale in (("A", 1.0), ("B", 10.0))
+        for seed in (1, 2, 3)
+        for step, value in reversed(course.items())
+    ]
+    found = Outcomes(rows)
+    window = {"split": "train", "first": 20, "last": 25, "other_first": 5, "other_last": 15}
+    same = Claim("", "demo", "A", "A", "accuracy", **window)  # type: ignore[arg-type]
+    assert examined(same, found).difference == pytest.approx(2 * (5.75 - 7 / 3))
+    swings = examined(replace(same, swing=True), found)
+    assert swings.difference == pytest.approx(2 * (6.5 - 2.5))
+    both = examined(replace(same, other="B", other_first=None, other_last=None), found)
+    assert both.difference == pytest.approx(2 * (5.75 - 57.5))
+
+
 def test_windows_are_means_and_quick_runs_decide_nothing() -> None:
     rows = [
         row(label, seed, value + step, split="train", step=step, budget=budget)

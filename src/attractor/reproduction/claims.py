@@ -80,8 +80,13 @@ def examined(claim: Claim, outcomes: Outcomes, budget: Budget = "full") -> Findi
         return Finding(claim, 0)
     ours = _values(claim, experiment, claim.label(claim.ours, budget), outcomes)
     if claim.bound is None:
-        same = replace(claim, measure=claim.other_measure or claim.measure)
-        other = _values(same, experiment, claim.label(claim.other, budget), outcomes)
+        then = replace(
+            claim,
+            measure=claim.other_measure or claim.measure,
+            first=claim.first if claim.other_first is None else claim.other_first,
+            last=claim.last if claim.other_last is None else claim.other_last,
+        )
+        other = _values(then, experiment, claim.label(claim.other, budget), outcomes)
     else:
         other = dict.fromkeys(ours, claim.bound)
     if experiment == EXACT:
@@ -111,7 +116,7 @@ def _values(claim: Claim, experiment: str, label: str, outcomes: Outcomes) -> di
     if claim.split is None:
         return outcomes.final(experiment, label, claim.measure)
     window = (claim.split, claim.first, claim.last)
-    return outcomes.window(experiment, label, claim.measure, *window)
+    return outcomes.window(experiment, label, claim.measure, *window, swing=claim.swing)
 
 
 def paired(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) -> Finding:

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from statistics import stdev
 from typing import NamedTuple
@@ -86,14 +87,27 @@ class Outcomes:
         return {s: 1.96 * stdev(last) for s, last in sorted(each.items()) if len(last) > 1}
 
     def window(
-        self, experiment: str, label: str, measure: str, split: str, first: int, last: int
+        self,
+        experiment: str,
+        label: str,
+        measure: str,
+        split: str,
+        first: int,
+        last: int,
+        *,
+        swing: bool = False,
     ) -> dict[int, float]:
-        """By seed, the mean of what was logged from one step to another, both included."""
+        """By seed, the mean of what was logged from one step to another, both included.
+
+        With `swing`, that of how much it changed, up or down, from one row to the next.
+        """
         found = self._index.get((experiment, label, split, measure), {})
         inside = {
-            seed: [value for step, value in values.items() if first <= step <= last]
+            seed: [value for step, value in sorted(values.items()) if first <= step <= last]
             for seed, values in sorted(found.items())
         }
+        if swing:
+            inside = {seed: [abs(b - a) for a, b in pairwise(v)] for seed, v in inside.items()}
         return {seed: sum(values) / len(values) for seed, values in inside.items() if values}
 
     def budget(self, experiment: str) -> str | None:

@@ -71,6 +71,9 @@ class Claim:
         quick_labels: by the label of a variant, the one that the quick experiment has for it.
         margin: what counts as the same, in units of the measure.
         split: takes the mean of a logged row of this split, from step ``first`` to ``last``.
+        other_first: where the window of the other one starts, if it has one of its own.
+        other_last: and where that ends.
+        swing: takes the mean change from one logged row to the next, in place of the mean.
         why: by verdict, what explains it.
         other_measure: that of the other, where one variant is compared with itself in another way.
     """
@@ -88,6 +91,9 @@ class Claim:
     split: str | None = None
     first: int = 0
     last: int = 0
+    other_first: int | None = None
+    other_last: int | None = None
+    swing: bool = False
     lines: str = ""
     why: Mapping[str, str] = field(default_factory=dict)
     other_measure: str = ""

@@ -33,7 +33,7 @@ from attractor.optimisers import Learned, Maker, Rule, attach, choose, sparsity
 from attractor.optimisers.table import optimiser_entry
 from attractor.runs.drive import Context
 from attractor.tasks import Task
-from attractor.training import Chained, Plan, Supervised, Tuning
+from attractor.training import Chained, Dense, Plan, Supervised, Tuning, hold, smallest
 
 MEASURES = {
     "sparsity": Measure("none", "share"),
@@ -45,6 +45,8 @@ MEASURES = {
 
 class Train(Updates):
     """How a model is trained; see `attractor.training.Plan`."""
+
+    newer = ("prune", "rewind")
 
     batch_size: int = Field(default=Plan.batch_size, ge=1)
     log_every: int = Field(default=Plan.log_every, ge=1)
@@ -64,6 +66,10 @@ class Train(Updates):
     """Updates with each learning rate of a grid; by default as many as ``steps``."""
     compile: bool = False
     """Compile the time loop of recurrent networks."""
+    prune: float | None = Field(default=None, gt=0, lt=1)
+    """Then set this share of the weights, the smallest, to zero, and train as long again."""
+    rewind: bool = False
+    """Train again from the initial weights, as a lottery ticket, and not from those at hand."""
 
     @property
     def plan(self) -> Plan:
@@ -91,6 +97,9 @@ def build(config: SupervisedRun, context: Context) -> Work:
     made = _Made(config, context)
     spec = dict(config.optimiser)
     grid = spec.pop("grid", None)
+    if _pruned(config, grid):
+        dense = Dense(made.training(spec))
+        return made.work(dense, lambda: made.again(spec, dense.training))
     if grid is not None:
         steps = config.train.tune_steps or config.train.steps
         tuning = Tuning(
@@ -137,7 +146,8 @@ class _Made:
             compile_steps(model, steps=30)
         make = optimiser if isinstance(optimiser, Rule) else self.maker(optimiser, model)
         attached = attach(make, model)
-        prunes = isinstance(attached, Learned) and attached.rule.prunes
+        learned = isinstance(attached, Learned) and attached.rule.prunes
+        prunes = learned or config.train.prune is not None
         return Supervised(
             model,
             self.task,
@@ -146,6 +156,16 @@ class _Made:
             generator=self.seeded(f"{purpose}batches"),
             also=(lambda: {"sparsity": sparsity(model)}) if prunes else dict,
         )
+
+    def again(self, spec: Spec, before: Supervised) -> Supervised:
+        """The training of what is left of a network that was trained before."""
+        assert self.config.train.prune is not None
+        kept = smallest(before.model, self.config.train.prune)
+        training = self.training(spec)
+        if not self.config.train.rewind:
+            training.model.load_state_dict(before.model.state_dict())
+        hold(training.model, training.optimiser, kept)
+        return training
 
     def maker(self, spec: Spec, model: nn.Module) -> Maker:
         """What makes the optimiser of a specification for a model."""
@@ -241,6 +261,23 @@ def outcome(training: Supervised) -> dict[str, Any]:
         "test": test,
         "measures": {name: [*measures[name]] for name in test if name in measures},
     }
+
+
+def _pruned(config: SupervisedRun, grid: object) -> bool:
+    """Whether a network is trained, pruned and trained again."""
+    if config.train.prune is None:
+        if config.train.rewind:
+            raise InputError(
+                "expected train.rewind beside train.prune, which says how much goes, but got it "
+                "alone. Try train.prune=0.5."
+            )
+        return False
+    if grid is not None or (config.meta is not None and _untrained(config.optimiser)):
+        raise InputError(
+            "expected train.prune beside an optimiser with a rate of its own, but got one that is "
+            "tuned or meta-trained first. Try optimiser.lr=0.01."
+        )
+    return True
 
 
 def _untrained(spec: Spec) -> bool:
