@@ -51,6 +51,19 @@ def test_costs_are_of_the_seeds_that_files_have() -> None:
     assert minutes(target("section-3.7.4"), "full") is None
 
 
+def test_costs_count_what_a_target_is_derived_from_and_each_run_once() -> None:
+    own, of = target("000/figure-5.5"), target("004/section-4-figure-5")
+    labels = {
+        label
+        for one in (own, of)
+        for _, found in one.experiments("quick").values()
+        for label in found
+    }
+    run = costs()["mtl2l-scenario-2-quick"]["minutes"]
+    assert minutes(own, "quick") == pytest.approx(3 * len(labels) * run)
+    assert minutes(target("000/figure-5.4"), "quick") == minutes(target("004/figure-4"), "quick")
+
+
 def test_a_name_of_one_document_is_enough_and_of_two_is_not() -> None:
     assert target("table-6.1").slug == "000-table-6.1"
     with pytest.raises(InputError, match=r"000/table-4.1, 001/table-4.1"):
