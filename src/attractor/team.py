@@ -90,6 +90,18 @@ def gathered(part: Tensor, count: int) -> Tensor:
     return whole
 
 
+def alike(tensors: Iterable[Tensor]) -> bool:
+    """Whether tensors have the same numbers in all processes of the team."""
+    given = [one.detach().flatten().double() for one in tensors]
+    if team().size == 1 or not given:
+        return True
+    least = torch.cat(given)
+    most = least.clone()
+    dist.all_reduce(least, dist.ReduceOp.MIN)
+    dist.all_reduce(most, dist.ReduceOp.MAX)
+    return torch.equal(least, most)
+
+
 def agreed(*wishes: bool) -> tuple[bool, ...]:
     """What the first process of the team wishes."""
     if team().size == 1:

@@ -200,6 +200,7 @@ def test_command(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
     assert "Performance profiles" in page
     assert build([], benchmarks=[load(tmp_path / "optimisers.json")]) == page
+    assert '<a href="#benchmark-1">' in page
 
 
 def test_options_come_after_what_is_measured() -> None:

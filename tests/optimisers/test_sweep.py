@@ -80,6 +80,27 @@ def test_the_pass_is_in_use(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_kernels
+@pytest.mark.parametrize("size", [1e18, 1e20, 1e37])
+def test_a_gradient_whose_square_overflows_stops_its_coordinate_alone(
+    size: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def moved(plain: bool) -> torch.Tensor:
+        with monkeypatch.context() as patch:
+            if plain:
+                patch.setattr(learned, "sweep", lambda _: False)
+            theta = nn.Parameter(torch.linspace(-1, 1, 11))
+            optimiser = made("anytime", torch.float32)([theta])
+            for factor in (size, 1e-3, -1e-3):
+                theta.grad = torch.where(torch.arange(11) == 3, factor, 1e-3)
+                optimiser.step()
+        return theta.detach()
+
+    found = moved(plain=False)
+    assert found.isfinite().all()
+    torch.testing.assert_close(found, moved(plain=True), rtol=1e-6, atol=1e-7)
+
+
+@needs_kernels
 def test_numbers_do_not_depend_on_the_threads() -> None:
     def moved(threads: int) -> torch.Tensor:
         before = torch.get_num_threads()

@@ -12,7 +12,7 @@ import torch
 from attractor.errors import InputError
 from attractor.experiments.table import load
 from attractor.experiments.train import run_folder, runs_of, train
-from attractor.team import agreed, gathered, joined, share, summed, unmoved
+from attractor.team import agreed, alike, gathered, joined, share, summed, unmoved
 from attractor.training.process import Stopped
 
 HERE = Path(__file__).parent
@@ -82,6 +82,8 @@ def test_what_cannot_be_shared_is_refused(tmp_path: Path) -> None:
     assert done.returncode != 0
     done = together("language.toml", "LSTM", tmp_path, root, "--set", "train.batch_size=1")
     assert "expected a batch of at least a sample for each of the 2 processes" in done.stderr
+    done = together("language.toml", "TARDIS", tmp_path, root)
+    assert "expected a model that keeps nothing of the samples that it sees" in done.stderr
 
 
 def test_alone(tmp_path: Path) -> None:
@@ -93,6 +95,7 @@ def test_alone(tmp_path: Path) -> None:
         assert (rank, size) == (0, 1)
     assert x.tolist() == [0, 1, 2]
     assert gathered(x, 3) is x
+    assert alike([x])
     assert (agreed(True, False), share(7)) == ((True, False), slice(0, 7))
     with pytest.raises(InputError, match="draw no random numbers"), unmoved():
         torch.rand(1)

@@ -112,7 +112,7 @@ class Anytime(Rule):
         forget, whole = 1 - memory, 1 - memory ** t[..., None]
         m = torch.lerp(m, grads, forget[0])
         n = torch.lerp(n, grads, forget[1])
-        v = torch.lerp(v, grads.square(), forget[2])
+        v = memory[2] * v + forget[2] * grads.square()  # stays infinite once it is, as Adam's
         scale = (v / whole[..., 2] + EPSILON**2).rsqrt()
         s0, s1, s2 = grads * scale, m * (scale / whole[..., 0]), n * (scale / whole[..., 1])
         sure = self.strength / 2 * (s2.square() + FLOOR).log()

@@ -12,7 +12,7 @@ from attractor.state import Nested
 from attractor.tasks import Batch
 from attractor.tasks.answers import asked
 from attractor.tasks.batch import IGNORE
-from attractor.team import gathered, share, summed, team
+from attractor.team import alike, gathered, share, summed, team
 from attractor.training.carried import Carried
 
 
@@ -50,6 +50,12 @@ def add_up(model: nn.Module, loss: float) -> float:
     """Replace the gradients of a model by their sum over the team; the sum of the losses."""
     if team().size == 1:
         return loss
+    if not alike(model.buffers()):
+        raise InputError(
+            "expected a model that keeps nothing of the samples that it sees, so that a team can "
+            "share a batch, but it has running averages (batch normalisation, or a reward). Leave "
+            "them out, or use one process."
+        )
     total = torch.tensor([loss], dtype=torch.float64)
     summed([total])
     summed([p.grad for p in model.parameters() if p.grad is not None])

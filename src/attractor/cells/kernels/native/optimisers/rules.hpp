@@ -83,7 +83,7 @@ struct AnytimeRule {
          kSize };
   const Swept of;  // a copy, which nothing that is written can change
   double t;
-  S sign, forget[3], w[3], n_whole, v_whole, strength, agreement, size, decay, q_moves, ahead_moves, keep;
+  S sign, forget[3], kept, w[3], n_whole, v_whole, strength, agreement, size, decay, q_moves, ahead_moves, keep;
 
   AnytimeRule(const Sweep& sweep, const Swept& tensor) : of(tensor) {
     const double* given = sweep.number;
@@ -94,6 +94,7 @@ struct AnytimeRule {
       forget[i] = S(1 - given[kMu + i]);
       whole[i] = 1 / (1 - __builtin_pow(given[kMu + i], t));
     }
+    kept = S(given[kRho]);
     w[0] = S(given[kW0]), w[1] = S(given[kW1] * whole[0]), w[2] = S(given[kW2] * whole[1]);
     n_whole = S(whole[1]), v_whole = S(whole[2]);
     strength = S(given[kStrength] / 2), agreement = S(given[kAgreement] * 1.4426950408889634);
@@ -126,7 +127,8 @@ struct AnytimeRule {
   template <class Lanes>
   void begin(Lanes at, S* mixed, S* square, S* agree) const {
     V g = sign * at(of.grad), m = at(of.state[0]), n = at(of.state[1]), v = at(of.state[2]);
-    m += forget[0] * (g - m), n += forget[1] * (g - n), v += forget[2] * (g * g - v);
+    m += forget[0] * (g - m), n += forget[1] * (g - n);
+    v = kept * v + forget[2] * (g * g);  // stays infinite once it is, as Adam's
     V scale = inverse_root<S>(v * v_whole + S(1e-14));
     V s0 = g * scale, s2 = n * (scale * n_whole);
     at.put(of.state[0], m), at.put(of.state[1], n), at.put(of.state[2], v);
