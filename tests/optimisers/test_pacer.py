@@ -63,7 +63,8 @@ def test_without_its_networks_and_pace_it_is_anytime() -> None:
 
 def network() -> nn.Module:
     torch.manual_seed(0)
-    return nn.Sequential(nn.Conv1d(9, 3, 4), nn.Flatten(), nn.Linear(6, 5), nn.Linear(5, 2))
+    made = nn.Sequential(nn.Conv1d(9, 3, 4), nn.Flatten(), nn.Linear(6, 5), nn.Linear(5, 2))
+    return made.double()
 
 
 def trained(optimiser: Any, model: nn.Module, updates: int = 4, skip: int | None = None) -> Tensor:
@@ -71,7 +72,7 @@ def trained(optimiser: Any, model: nn.Module, updates: int = 4, skip: int | None
     g = seeded(3)
     for update in range(updates):
         optimiser.zero_grad()
-        model(torch.randn(6, 9, 5, generator=g)).square().mean().backward()
+        model(torch.randn(6, 9, 5, generator=g, dtype=torch.float64)).square().mean().backward()
         if skip is not None and update == 1:
             list(model.parameters())[skip].grad = None
         optimiser.step()
@@ -82,17 +83,17 @@ def trained(optimiser: Any, model: nn.Module, updates: int = 4, skip: int | None
 @pytest.mark.parametrize("skip", [None, 2])
 def test_a_group_at_once_is_its_tensors_one_by_one(name: str, skip: int | None) -> None:
     """Each tensor has its own clock, which stands while it has no gradient."""
-    rule = make_rule(name)
+    rule = make_rule(name).double()
     together, alone = network(), network()
     groups = [{"params": [p]} for p in alone.parameters()]
     found = trained(rule(together.parameters()), together, skip=skip)
     expected = trained(rule(groups), alone, skip=skip)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
     assert (found - nn.utils.parameters_to_vector(network().parameters())).abs().max() > 1e-3
 
 
 def test_groups_have_their_own_rate_decay_and_tables() -> None:
-    rule = make_rule("pacer")
+    rule = make_rule("pacer").double()
 
     def after(**options: Any) -> Tensor:
         model = network()

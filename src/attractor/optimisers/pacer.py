@@ -7,7 +7,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import positive
-from attractor.optimisers.features import log_sizes, means, normalised, rows_and_columns, spread
+from attractor.optimisers.features import SMALL, log_sizes, means, rows_and_columns, spread
 from attractor.optimisers.recurrent import head, silent
 from attractor.optimisers.rule import Rule, Update
 from attractor.optimisers.state import State
@@ -148,59 +148,50 @@ class Pacer(Rule):
         v = torch.lerp(v, squares, forget[2])
         row, column = torch.lerp(row, rows, forget[1]), torch.lerp(column, columns, forget[1])
         scale = (v / whole[..., 2]).rsqrt()
-        s = torch.stack([grads, m / whole[..., 0], n / whole[..., 1]], -1) * scale[..., None]
+        factor = (row / spread(means(row, view), view)).rsqrt() * column.rsqrt()
+        s0, s1, s2 = grads * scale, m * (scale / whole[..., 0]), n * (scale / whole[..., 1])
+        linear = [s0, s1, s2, grads * factor, m * factor, n * factor, params]
+        large = [v, row, column]
+        # all means of tensors in one pass, and all that their coordinates are told in another
+        every = [*(one.square() for one in linear), *large, s0 * apart, apart.square()]
+        mean = means(torch.stack(every, -1), view)
         sigma = log_sizes(view, tensor_size, params).expand_as(t)
-        pace, trend = self.paced(s, apart, sigma, t, state, view)
-        direction, sure = self.corrected(s, (grads, m, n), (v, row, column), params, t, view)
-        sure = sure + self.strength / 2 * (s[..., 2].square() + FLOOR).log()
-        sure = sure + self.agreement * torch.tanh(s[..., 0] * s[..., 2])
-        d = (s @ self.mixture + direction) * sure.exp()
+        pace, trend = self.paced(mean, sigma, t, state.shared)
         log_gamma = self.log_gamma - self.log_p.exp() * torch.log1p(t / self.log_tau.exp())
-        rates = spread(torch.exp(log_gamma + pace + self.size_power * sigma), view)
+        rates = torch.exp(log_gamma + pace + self.size_power * sigma)
+        c = torch.exp(self.log_kappa) / (t - 1 + torch.exp(self.log_kappa))
+        told = [
+            (mean[..., :7] + SMALL).rsqrt(),
+            mean[..., 7:10].log(),
+            torch.stack([t.log(), log_gamma.exp(), rates, c], -1),
+        ]
+        unit, logs, (time, gamma, rate, c) = _split(spread(torch.cat(told, -1), view))
+        seen = torch.stack(linear, -1) * unit
+        shares = (torch.stack(large, -1).log() - logs) / 4
+        features = torch.cat([seen, shares, time[..., None] / 4], -1)
+        said = self.correct(torch.relu(self.lift(features)))
+        sure = said[..., 1] + self.strength / 2 * (s2.square() + FLOOR).log()
+        sure = sure + self.agreement * torch.tanh(s0 * s2)
+        w = self.mixture
+        d = (w[0] * s0 + w[1] * s1 + w[2] * s2 + said[..., 0]) * sure.exp()
         decay = self.log_delta.exp() if view.decay is None else view.decay
-        q = view.rate * (rates * d + spread(log_gamma.exp(), view) * decay * params)
-        kappa = self.log_kappa.exp()
-        c = spread(kappa / (t - 1 + kappa), view)
+        q = view.rate * (rate * d + gamma * decay * params)
         ahead = apart + q
         step = (self.beta - 1) * q - self.beta * c * ahead
         each = Averages(m, n, v, row, column, (1 - c) * ahead)
         return step, State(each, Pace(t, pace, trend))
 
-    def paced(
-        self, s: Tensor, apart: Tensor, sigma: Tensor, t: Tensor, state: State, view: View
-    ) -> tuple[Tensor, Tensor]:
+    def paced(self, mean: Tensor, sigma: Tensor, t: Tensor, old: Pace) -> tuple[Tensor, Tensor]:
         """The next pace of each tensor, and whether it is on its way: ``(learners, tensors)``."""
-        pace, trend = state.shared.pace, state.shared.trend
-        sizes = means(s.square(), view) + FLOOR
-        along = means(s[..., 0] * apart, view) * (means(apart.square(), view) + TINY).rsqrt()
-        cosine = along * sizes[..., 0].rsqrt()
-        trend = torch.lerp(cosine, trend, torch.sigmoid(self.logit_trend))
+        sizes = mean[..., :3] + FLOOR
+        cosine = mean[..., 10] * (mean[..., 11] + TINY).rsqrt() * sizes[..., 0].rsqrt()
+        trend = torch.lerp(cosine, old.trend, torch.sigmoid(self.logit_trend))
         logs = [sizes[..., 1].log() / 4, sizes[..., 2].log() / 4, t.log() / 4]
-        seen = torch.stack([cosine, trend, *logs, pace, sigma], -1)
+        seen = torch.stack([cosine, trend, *logs, old.pace, sigma], -1)
         faster, slower, back = self.log_gain.exp()
-        push = faster * trend.relu() - slower * (-trend).relu() + back * (-pace).relu()
+        push = faster * trend.relu() - slower * (-trend).relu() + back * (-old.pace).relu()
         push = push + STRIDE * self.steer(torch.tanh(self.read(seen)))[..., 0]
-        return (pace + STRIDE * torch.tanh(push / STRIDE)).clamp(SLOWEST, FASTEST), trend
-
-    def corrected(
-        self,
-        s: Tensor,
-        momenta: tuple[Tensor, ...],
-        squares: tuple[Tensor, ...],
-        params: Tensor,
-        t: Tensor,
-        view: View,
-    ) -> tuple[Tensor, Tensor]:
-        """What the network says of each coordinate: a direction, and the log of a length."""
-        _, row, column = squares
-        factor = (row / spread(means(row, view), view)).rsqrt() * column.rsqrt()
-        linear = torch.stack([*(one * factor for one in momenta), params], -1)
-        seen = normalised(torch.cat([s, linear], -1), view)
-        large = torch.stack(squares, -1)
-        shares = (large / spread(means(large, view), view)).log() / 4
-        time = spread(t.log() / 4, view)[..., None]
-        said = self.correct(torch.relu(self.lift(torch.cat([seen, shares, time], -1))))
-        return said[..., 0], said[..., 1]
+        return (old.pace + STRIDE * torch.tanh(push / STRIDE)).clamp(SLOWEST, FASTEST), trend
 
     def settled(self, params: Tensor, state: State, view: View) -> Tensor:
         apart: Tensor = state.each.apart
@@ -214,3 +205,7 @@ class Pacer(Rule):
     @property
     def decay(self) -> float:
         return self.log_delta.exp().item()
+
+
+def _split(told: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+    return told[..., :7], told[..., 7:10], told[..., 10:].unbind(-1)
