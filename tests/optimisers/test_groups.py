@@ -145,7 +145,7 @@ def test_shipped_rules_go_on_bit_for_bit_when_copied_and_pickled(name: str) -> N
 @pytest.mark.parametrize("kind", sorted({name.split("/")[0] for name in shipped()}))
 def test_the_first_set_of_weights_needs_no_name(kind: str) -> None:
     rule = OPTIMISERS[kind].kind
-    found, named = rule.pretrained(), rule.pretrained("default" if kind == "anytime" else "mlp")
+    found, named = rule.pretrained(), rule.pretrained("default" if rule.averages else "mlp")
     exact(list(found.state_dict().values()), list(named.state_dict().values()))
 
 

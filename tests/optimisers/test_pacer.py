@@ -12,7 +12,11 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from attractor.errors import InputError
+from attractor.meta import Problem, compare
+from attractor.models import MLP
 from attractor.optimisers import Anytime, Pacer, Rule, SmallFC, View, load_published
+from attractor.optimisers.files import about, shipped_file
+from attractor.tasks import Digits
 from cells.against import agree, array, normal
 from contracts.cells import seeded
 from contracts.optimisers import make_rule
@@ -187,3 +191,16 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path) -> None:
     save_file(short, tmp_path / "short.safetensors")
     with pytest.raises(InputError, match="biases and decays that fit"):
         load_published(tmp_path / "short.safetensors")
+
+
+def test_shipped_weights_are_those_of_anytime_paced_and_the_card_says_so() -> None:
+    """Where the steps of anytime are too small it gains, and on a perceptron it loses nothing."""
+    told = about(shipped_file("pacer", "default"))
+    assert "no meta-training of its own" in told["made by"]
+    shallow = Problem(lambda g: MLP([64, 10], generator=g), Digits(order="flat"), 32)
+    deep = Problem(lambda g: MLP([64, 24, 10], generator=g), Digits(order="flat"), 32)
+    rivals: dict[str, Any] = {"pacer": Pacer.pretrained(), "anytime": Anytime.pretrained()}
+    for problem, factor in ((shallow, 0.8), (deep, 1.1)):
+        curves = compare(rivals, problem, steps=100, seeds=[0], evaluate_every=100)
+        found = {curve.optimiser: curve.loss[-1] for curve in curves}
+        assert found["pacer"] < factor * found["anytime"], found
