@@ -49,8 +49,8 @@ class GEM(Strategy):
         every: updates between new gradients of the memories, which are used in all of them; 1 is
             the paper's, more is faster.
         screened: find the tasks that would be hurt by forward passes, and take gradients of those
-            that bind alone, see `attractor.continual.screening`: the same solution, faster where
-            most updates hurt no task.
+            that bind alone, see `attractor.continual.screening`: the same solution, faster for
+            networks that take a pass for each task.
 
     Example:
         >>> GEM(256, margin=0.5).size
