@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from attractor import InputError
 from attractor.continual import GEM
 from attractor.continual.gradients import GroupGradients
+from attractor.continual.identity import identity
 from attractor.continual.lifelong import Curriculum, Rules, levels
 from attractor.continual.rows import GroupMatrix
 from attractor.continual.screening import Screen
@@ -121,6 +122,23 @@ def test_screening_goes_with_gradients_of_every_update() -> None:
         GEM(every=3, screened=True)
     with pytest.raises(InputError, match="screened"):
         GEM(screened=1)  # type: ignore[arg-type]
+
+
+def test_learners_from_before_there_was_screening_go_on() -> None:
+    old = learner(GEM(16, memory="ring", margin=0.25))
+    for _ in range(5):
+        old.advance()
+    state = old.state_dict()
+    assert identity(old.strategy) == {
+        "name": "gem",
+        "size": 16,
+        "margin": 0.25,
+        "memory": "ring",
+        "every": 1,
+    }
+    learner(GEM(16, memory="ring", margin=0.25)).load_state_dict(state)
+    with pytest.raises(InputError, match="screened=True"):
+        learner(GEM(16, memory="ring", margin=0.25, screened=True)).load_state_dict(state)
 
 
 def linear(model: nn.Module, batch: Batch) -> Tensor:

@@ -1,5 +1,6 @@
 """What tells one strategy from another, as plain values that a checkpoint can hold."""
 
+import inspect
 from typing import Any
 
 from torch import Tensor
@@ -24,7 +25,11 @@ def identity(strategy: Strategy) -> Any:
         return [identity(one) for one in strategy.strategies]
     keys = [key for key, made in STRATEGIES.items() if made is type(strategy)]
     name = keys[0] if keys else _place(type(strategy))
-    return {"name": name} | {key: _value(value) for key, value in strategy.settings().items()}
+    given = strategy.settings()
+    for key in strategy.newer:  # states from before have no word of them
+        if given[key] == inspect.signature(type(strategy)).parameters[key].default:
+            del given[key]
+    return {"name": name} | {key: _value(value) for key, value in given.items()}
 
 
 def described(found: Any) -> str:

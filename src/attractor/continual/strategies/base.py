@@ -63,6 +63,10 @@ class Strategy:
     limits: Mapping[str, str] = {}
     """What it cannot do: kinds of networks or keys of optimisers, and why; refused in words."""
 
+    newer: ClassVar[tuple[str, ...]] = ()
+    """Settings that came later, and tell no strategy from another while they are as by default: so
+    learners from before go on."""
+
     own_rates: ClassVar[bool] = False
     """Whether it steps at rates of its own, whatever the optimiser's."""
 

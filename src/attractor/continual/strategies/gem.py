@@ -66,6 +66,7 @@ class GEM(Strategy):
     """
 
     reference = "lopezpaz2017gradient"
+    newer = ("screened",)
 
     def __init__(
         self,
