@@ -167,8 +167,8 @@ def options_of(estimator: str) -> set[str]:
     """The options of an estimator.
 
     Example:
-        >>> sorted(options_of("pes"))
-        ['clip', 'objective', 'pairs', 'sigma', 'steps', 'unroll', 'updates']
+        >>> sorted(options_of("pes") - options_of("bptt"))
+        ['clip', 'logarithm', 'moves', 'pairs', 'settled', 'sigma', 'updates']
     """
     return {*inspect.signature(ESTIMATORS[estimator]).parameters} - SHARED
 
