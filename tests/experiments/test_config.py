@@ -6,7 +6,8 @@ import pytest
 
 from attractor.errors import InputError
 from attractor.experiments.changes import changed
-from attractor.experiments.config import VERSION, ExperimentConfig, read_toml, validated
+from attractor.experiments.config import ExperimentConfig, validated
+from attractor.experiments.files import VERSION, read_toml
 from attractor.experiments.kinds.supervised import SupervisedRun
 from attractor.experiments.read import read
 from attractor.experiments.table import EXPERIMENTS, load

@@ -15,7 +15,7 @@ import tomli_w
 
 from attractor.cli.tables import results_table
 from attractor.errors import InputError
-from attractor.experiments.config import read_toml
+from attractor.experiments.files import read_toml
 from attractor.experiments.table import load
 from attractor.experiments.train import runs_of
 from attractor.report import build

@@ -12,7 +12,7 @@ import torch
 from attractor.continual import Learner
 from attractor.errors import InputError
 from attractor.estimates import estimate
-from attractor.experiments.config import read_toml
+from attractor.experiments.files import read_toml
 from attractor.experiments.train import run_folder, train
 from attractor.measures import Measure
 from attractor.models import MLP

@@ -14,7 +14,7 @@ TABLES = {
     "strategies": "attractor.continual:STRATEGIES",
     "streams": "attractor.tasks.streams:STREAMS",
     "tasks": "attractor.tasks:TASKS",
-    "experiments": "attractor.experiments.table:EXPERIMENTS",
+    "experiments": "attractor.experiments.files:EXPERIMENTS",
 }
 
 HIDDEN = 128
@@ -120,8 +120,7 @@ def tasks() -> list[dict[str, Any]]:
 
 def experiments() -> list[dict[str, Any]]:
     """Key, budget, number of runs and title of each experiment."""
-    from attractor.experiments.read import with_bases
-    from attractor.experiments.table import EXPERIMENTS
+    from attractor.experiments.files import EXPERIMENTS, with_bases
 
     rows = []
     for key, path in EXPERIMENTS.items():

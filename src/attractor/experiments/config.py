@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import tomli_w
@@ -12,10 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from attractor.errors import InputError, shortened, unknown
 from attractor.experiments.changes import agreement, laid_over, name_of, overruled
-from attractor.toml import parsed
-
-VERSION = 2
-"""The newest form of configuration file that this release reads."""
+from attractor.experiments.files import TABLES, VERSION
 
 Budget = Literal["quick", "full", "changed"]
 """Much shorter than published, as published, or as published but for what ``--set`` changed."""
@@ -23,9 +19,6 @@ Budget = Literal["quick", "full", "changed"]
 
 Table = dict[str, Any]
 """A table of a configuration: as a rule a ``name``, and options that are checked by it."""
-
-TABLES = ("task", "stream", "features", "model", "optimiser", "strategy", "meta", "train")
-"""What a configuration may say of a run, in the order of a file."""
 
 
 class Frozen(BaseModel):
@@ -213,37 +206,6 @@ class Kind(NamedTuple):
 
 R = TypeVar("R", bound=RunConfig)
 _NAMES = ("kind", "title", "description", "budget")
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file of a version that this release knows."""
-    try:
-        text = path.read_bytes()
-    except (OSError, ValueError) as error:  # a name may hold what no file's name can
-        why = getattr(error, "strerror", error)
-        raise InputError(
-            f"expected a configuration file at {path}, but got: {why}. "
-            "Try `attractor list experiments` for those that come with attractor."
-        ) from error
-    try:
-        content = parsed(text.decode())
-    except ValueError as error:
-        raise InputError(
-            f"expected {path} to be TOML, but got a syntax error: {error}. "
-            "Strings need quotes, and tables look like [task]."
-        ) from error
-    version = content.get("version", VERSION)
-    if isinstance(version, int) and version > VERSION:
-        raise InputError(
-            f"expected {path} to be of version {VERSION} or older, but it is of version {version}. "
-            "Try a newer attractor: pip install --upgrade attractor."
-        )
-    if version == 1:
-        raise InputError(
-            f"expected {path} to be of version {VERSION}, but it is of version 1, in which tables "
-            "have other names. See docs/experiments.md for the new ones."
-        )
-    return content
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -1,14 +1,12 @@
 """Experiments read from TOML files, with what the command line changes in them."""
 
 from collections.abc import Iterable
-from copy import deepcopy
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-from attractor.errors import InputError, shortened
-from attractor.experiments.changes import changed, laid_over, resized
-from attractor.experiments.config import TABLES, ExperimentConfig, read_toml, validated
+from attractor.errors import InputError
+from attractor.experiments.changes import changed, resized
+from attractor.experiments.config import ExperimentConfig, validated
+from attractor.experiments.files import TABLES, with_bases
 
 
 def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
@@ -25,43 +23,6 @@ def read(path: Path, changes: Iterable[str] = ()) -> ExperimentConfig:
     if experiment.budget == "full" and resized(content, tables):
         return experiment.model_copy(update={"budget": "changed"})
     return experiment
-
-
-def with_bases(path: Path) -> dict[str, Any]:
-    """A file laid over the one of the same folder that it names as its base, and so on."""
-    content = read_toml(path)
-    bases: list[str] = [path.name]
-    while "base" in content:
-        base = content.pop("base")
-        if not isinstance(base, str) or Path(base).name != base or base in ("", ".", ".."):
-            raise InputError(
-                f"expected the base of {bases[-1]} to be the name of a file beside it, but got "
-                f"{shortened(base)}. Try such as 'demo.toml'."
-            )
-        bases.append(base)
-        if base in bases[:-1]:
-            raise InputError(
-                f"expected files that end at one without a base, but got {' -> '.join(bases)}. "
-                "Remove one of these bases."
-            )
-        below = _base(path.with_name(base), without="variant" if "variant" in content else "")
-        tables = {k: v for k, v in content.items() if k in TABLES and isinstance(v, dict)}
-        rest = {k: v for k, v in content.items() if k not in tables}
-        plain = {k: v for k, v in below.items() if isinstance(v, dict) or k not in tables}
-        content = {**laid_over(plain, tables), **rest}
-    return content
-
-
-def _base(path: Path, *, without: str) -> dict[str, Any]:
-    """A file on which others stand, which is read once for all of them, but for a part."""
-    stamp = path.stat().st_mtime_ns if path.exists() else 0
-    found = _read_once(path, stamp)
-    return deepcopy({name: part for name, part in found.items() if name != without})
-
-
-@cache
-def _read_once(path: Path, stamp: int) -> dict[str, Any]:
-    return read_toml(path)
 
 
 def check_budget(own: object, asked: object) -> None:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from attractor.errors import InputError
 from attractor.experiments.changes import changed, resized
-from attractor.experiments.config import RunConfig, read_toml, validated
+from attractor.experiments.config import RunConfig, validated
+from attractor.experiments.files import read_toml
 from attractor.experiments.kinds import kind
 from attractor.experiments.read import check_budget
 from attractor.experiments.train import run_folder, train

@@ -5,12 +5,9 @@ from pathlib import Path
 
 from attractor.errors import unknown
 from attractor.experiments.config import ExperimentConfig, file_name
+from attractor.experiments.files import EXPERIMENTS as EXPERIMENTS
 from attractor.experiments.read import read
 from attractor.tables import search
-
-EXPERIMENTS: dict[str, Path] = {
-    path.stem: path for path in sorted((Path(__file__).parent / "configs").glob("*.toml"))
-}
 
 
 def load(name: str, changes: Iterable[str] = ()) -> tuple[str, ExperimentConfig]:
