@@ -108,5 +108,6 @@ def test_what_goes_against_each_other_is_refused() -> None:
 def test_a_strategy_says_how_it_was_made() -> None:
     assert repr(Naive()) == "Naive()"
     assert repr(combine(GEM(20), Stable(0.5))) == (
-        "combine(GEM(size=20, margin=0.5, memory='hard', every=1), Stable(gamma=0.5, least=5e-05))"
+        "combine(GEM(size=20, margin=0.5, memory='hard', every=1, screened=False), "
+        "Stable(gamma=0.5, least=5e-05))"
     )
