@@ -86,8 +86,8 @@ class NRUCell(Cell[Tensor, NRUState]):
             :math:`m_t = m_{t-1} \odot (1 - \sum_i \beta_i v^e_i) + \sum_i \alpha_i v^w_i`.
         feedback: a factor on the initial weights by which :math:`\alpha` and :math:`\beta` read
             :math:`h_t` and :math:`m_{t-1}`. With 1 a new network's memory grows exponentially with
-            the length of a sequence, past 1e4 within a few hundred steps and past 1e8 within 800;
-            with 0 it grows in proportion. Try 0 for sequences of more than 200 steps.
+            the length of a sequence, often past 1e4 within 300 steps and past 1e6 within 800; with
+            0 it grows in proportion. Try 0 for sequences of more than 200 steps.
         bias: learn the biases.
         generator: draws the initial weights; ``None`` means torch's default generator.
 

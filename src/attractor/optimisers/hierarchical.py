@@ -112,7 +112,7 @@ class HierarchicalOptimiser(Rule):
         top = positive(type(self), "network_size", network_size)
         if positive(type(self), "scales", scales) < 2 or rate <= 0:
             raise InputError(
-                "HierarchicalOptimiser expects scales of at least 2 and a rate above 0, but got "
+                "expected scales of at least 2 and a rate above 0, but got "
                 f"scales={scales} and rate={rate}. Try scales=4, rate=0.01."
             )
         self.scales, self.rate = scales, rate
