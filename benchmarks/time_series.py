@@ -34,7 +34,7 @@ from torch.nn.utils.rnn import PackedSequence
 from attractor.estimates import estimate
 from attractor.estimators import RecurrentClassifier
 from attractor.files import write_atomic
-from attractor.report.numbers import with_interval
+from attractor.results.numbers import with_interval
 from attractor.tasks.data.series import Series, load_series
 
 SETS = ("BasicMotions", "CBF", "JapaneseVowels", "ECG5000")

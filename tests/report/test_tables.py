@@ -8,7 +8,6 @@ import pytest
 
 from attractor.estimates import estimate
 from attractor.measures import Measure
-from attractor.report.numbers import duration, is_share, plain, plural, with_interval
 from attractor.report.tables import (
     common_settings,
     environment,
@@ -17,6 +16,7 @@ from attractor.report.tables import (
     shown,
 )
 from attractor.results import variants
+from attractor.results.numbers import duration, is_share, plain, plural, with_interval
 from attractor.runs.read import load_runs
 
 

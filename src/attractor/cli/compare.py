@@ -30,7 +30,7 @@ def compare(
     from attractor.estimators.compare import TRIED
     from attractor.estimators.compare import compare as compared
     from attractor.estimators.reading import read, with_answers
-    from attractor.report.numbers import duration
+    from attractor.results.numbers import duration
 
     given = read(file, answers=answers.value)
     x, y = with_answers(given, file)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from attractor.cli.text import visible
 from attractor.experiments.config import RunConfig
-from attractor.report.numbers import duration
+from attractor.results.numbers import duration
 from attractor.runs.folder import LOG_FILE
 
 

@@ -24,7 +24,7 @@ from rich.progress import (
 from attractor.cli.levels import Board
 from attractor.cli.text import visible
 from attractor.experiments.config import RunConfig
-from attractor.report.numbers import duration
+from attractor.results.numbers import duration
 from attractor.runs.jobs import Ended
 
 BETWEEN_LOOKS = 0.25

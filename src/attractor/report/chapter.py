@@ -10,7 +10,6 @@ from attractor.report.comparing import findings
 from attractor.report.drill import Drill, drill
 from attractor.report.figures import Figure, learning_curves
 from attractor.report.levels import is_of_levels, level_curves
-from attractor.report.numbers import MISSING, count, plural
 from attractor.report.spread import spread
 from attractor.report.streams import boundaries, marked, matrices
 from attractor.report.tables import (
@@ -22,6 +21,7 @@ from attractor.report.tables import (
     shown,
     swatches,
 )
+from attractor.results.numbers import MISSING, count, plural
 from attractor.results.variants import Group, settings, variants
 from attractor.runs.environment import mixed
 from attractor.runs.read import Run

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from attractor.estimates import Estimate
-from attractor.report.numbers import MISSING, is_share, plural, with_interval
 from attractor.reproduction.claims import Finding, corrected, paired
 from attractor.reproduction.published import Published, published
 from attractor.reproduction.targets import TARGETS, Claim, Test
 from attractor.reproduction.verdicts import judge
 from attractor.results.measures import main_metric, measure
+from attractor.results.numbers import MISSING, is_share, plural, with_interval
 from attractor.results.summary import SummaryRow, summary
 from attractor.results.variants import variants
 from attractor.runs.read import Run

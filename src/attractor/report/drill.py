@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attractor.report.numbers import MISSING, duration, is_share, plain
 from attractor.report.tables import Cell, shown
 from attractor.results.measures import main_metric, measure
+from attractor.results.numbers import MISSING, duration, is_share, plain
 from attractor.results.variants import Group
 from attractor.runs.environment import segments
 from attractor.runs.read import Run, is_finite

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attractor.report.numbers import is_share
 from attractor.results.curves import Floats, Line, curve
 from attractor.results.measures import TASK, main_metric, measure
+from attractor.results.numbers import is_share
 from attractor.results.variants import variants
 from attractor.runs.read import Run
 

@@ -10,8 +10,8 @@ from attractor.estimators import RecurrentClassifier
 from attractor.estimators.base import RecurrentEstimator
 from attractor.report.build import page
 from attractor.report.figures import COLOURS, Figure, plot_text
-from attractor.report.numbers import plain, plural
 from attractor.report.seen import Seen, layout
+from attractor.results.numbers import plain, plural
 
 MOST_CLASSES = 60
 """Beyond which a table of classes is not drawn."""

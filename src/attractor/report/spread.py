@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from attractor.report.figures import Figure, plot_text, style
-from attractor.report.numbers import is_share
 from attractor.results.measures import main_metric, measure
+from attractor.results.numbers import is_share
 from attractor.results.variants import Group
 from attractor.runs.read import Run
 

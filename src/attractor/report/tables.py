@@ -7,9 +7,9 @@ from typing import Any
 from attractor.estimates import Estimate
 from attractor.report.comparing import behind, on_paper, standing
 from attractor.report.figures import SPLITS, style
-from attractor.report.numbers import MISSING, count, duration, is_share, plain, with_interval
 from attractor.reproduction.published import Published
 from attractor.results.measures import measure
+from attractor.results.numbers import MISSING, count, duration, is_share, plain, with_interval
 from attractor.results.summary import SummaryRow, summary
 from attractor.results.variants import Group, differing, settings, variants
 from attractor.runs.environment import segments
