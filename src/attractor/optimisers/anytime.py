@@ -1,7 +1,7 @@
 """Anytime: a learned rule of fifteen numbers that needs no horizon."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -133,13 +133,7 @@ class Anytime(Rule):
         return params + (1 - self.beta) * apart
 
     def numbers(self) -> Numbers:
-        logs = (self.log_gamma, self.log_tau, self.log_p, self.log_kappa)
-        memory, w = self.logit_memory.sigmoid().tolist(), self.mixture.tolist()
-        strength, agreement, power = torch.stack(
-            [self.strength, self.agreement, self.size_power]
-        ).tolist()
-        rest = torch.stack(logs).exp().tolist()
-        return Numbers([*memory, *w, strength, agreement, *rest, self.beta.item(), power])
+        return Numbers(swept(self), each=Averages._fields, shared=Clock._fields)
 
     @property
     def beta(self) -> Tensor:
@@ -155,3 +149,12 @@ class Anytime(Rule):
         sizes = [(tensor_size(view.fan_in(tensor)), count) for tensor, count in view.parts()]
         rows = [(size**self.size_power).expand(count) for size, count in sizes]
         return torch.cat([like.new_zeros(0), *rows])
+
+
+def swept(rule: Any) -> list[float]:
+    """The numbers of the equations in the order of ``AnytimeRule`` in ``rules.hpp``."""
+    logs = (rule.log_gamma, rule.log_tau, rule.log_p, rule.log_kappa)
+    powers = torch.stack([rule.strength, rule.agreement, rule.size_power]).tolist()
+    memory, w = rule.logit_memory.sigmoid().tolist(), rule.mixture.tolist()
+    rest = torch.stack(logs).exp().tolist()
+    return [*memory, *w, *powers[:2], *rest, rule.beta.item(), powers[2]]

@@ -50,4 +50,4 @@ class MetaSGD(Rule):
         return -self.rates[view.where] * grads, state
 
     def numbers(self) -> Numbers:
-        return Numbers([], self.rates.contiguous(), remembers=False)
+        return Numbers([], self.rates.contiguous())

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor, nn
 
-from attractor.cells.base import positive
-from attractor.optimisers.features import SMALL, log_sizes, means, rows_and_columns, spread
+from attractor.checks import whole
+from attractor.optimisers.anytime import swept
+from attractor.optimisers.features import log_sizes, means, normalised, rows_and_columns, spread
 from attractor.optimisers.recurrent import head, silent
-from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rule import Numbers, Rule, Update
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View, tensor_size
 
@@ -26,8 +27,8 @@ class Averages(NamedTuple):
     m: Tensor
     n: Tensor
     v: Tensor
-    row: Tensor
-    column: Tensor
+    factors: Tensor
+    """R and C, where networks read them."""
     apart: Tensor
 
 
@@ -72,17 +73,19 @@ class Pacer(Rule):
     are too small: then its pace :math:`e^\ell` grows, by a fifth of its logarithm in an update at
     most. It falls slowly once the gradients turn, for the average takes care of noise.
 
-    In the manner of Celo, a network with few weights serves every parameter and reads what
+    In the manner of Celo, a network with few weights can serve every parameter and read what
     Adafactor and momenta of several memories make of gradients (A, B); another one, recurrent by
-    way of :math:`\ell` and :math:`h`, schedules whole tensors (Y, Z); and they are meta-trained one
-    after the other. Both start as nothing, and the other numbers as those of `Anytime` with a pace
-    that was set by hand: so even the untrained rule is an optimiser of use.
+    way of :math:`\ell` and :math:`h`, can schedule whole tensors (Y, Z); and they are meta-trained
+    one after the other. Both start as nothing, and the other numbers as those of `Anytime` with a
+    pace: so even the untrained rule is an optimiser of use. Without ``hidden_size`` it has no
+    networks, and an update costs a third less.
 
     A user's ``lr`` multiplies :math:`q_t`; ``weight_decay`` takes the place of :math:`\delta`. A
     network is best judged at the average, by ``optimiser.eval()``.
 
     Args:
-        hidden_size: units of each of the two networks.
+        hidden_size: units of each of the two networks; 0 for none, where :math:`\kappa`,
+            :math:`\iota` and Z are zero.
         generator: draws their first layers; ``None`` means torch's default generator.
 
     Shape:
@@ -110,7 +113,7 @@ class Pacer(Rule):
     averages = True
     tensorwise = True
 
-    def __init__(self, *, hidden_size: int = 8, generator: Generator | None = None) -> None:
+    def __init__(self, *, hidden_size: int = 0, generator: Generator | None = None) -> None:
         super().__init__()
         # the numbers of `Anytime` begin where its meta-training ended
         self.logit_memory = nn.Parameter(torch.logit(torch.tensor([0.908, 0.992, 0.998])))
@@ -124,78 +127,103 @@ class Pacer(Rule):
         self.log_delta = nn.Parameter(torch.tensor(math.log(0.1)))
         self.log_kappa = nn.Parameter(torch.tensor(math.log(7.1)))
         self.logit_beta = nn.Parameter(torch.logit(torch.tensor(0.72)))
-        units = positive(type(self), "hidden_size", hidden_size)
-        self.lift = head(11, units, generator)
-        self.correct = silent(units, 2)
         self.log_gain = nn.Parameter(torch.tensor([0.2, 0.05, 0.1]).log())
         self.logit_trend = nn.Parameter(torch.logit(torch.tensor(0.9)))
-        self.read = head(7, units, generator)
-        self.steer = silent(units, 1)
+        self.units = whole("hidden_size", hidden_size, 0)
+        if self.units:
+            self.lift = head(11, self.units, generator)
+            self.correct = silent(self.units, 2)
+            self.read = head(7, self.units, generator)
+            self.steer = silent(self.units, 1)
 
     def init(self, params: Tensor, view: View) -> State:
         zeros = torch.zeros_like(params)
+        factors = params.new_zeros(*params.shape, 2 if self.units else 0)
         tensors = params.new_zeros(len(params), len(view.parts()))
-        return State(Averages(*[zeros] * 6), Pace(*[tensors] * 3))
+        return State(Averages(zeros, zeros, zeros, factors, zeros), Pace(*[tensors] * 3))
 
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
-        m, n, v, row, column, apart = state.each
+        m, n, v, factors, apart = state.each
         t = state.shared.t + 1
         memory = torch.sigmoid(self.logit_memory)
         forget, whole = 1 - memory, spread(1 - memory ** t[..., None], view)
-        squares = grads.square() + EPSILON**2
-        rows, columns = rows_and_columns(squares, view)
+        squares = grads.square()
         m, n = torch.lerp(m, grads, forget[0]), torch.lerp(n, grads, forget[1])
-        v = torch.lerp(v, squares, forget[2])
-        row, column = torch.lerp(row, rows, forget[1]), torch.lerp(column, columns, forget[1])
-        scale = (v / whole[..., 2]).rsqrt()
-        factor = (row / spread(means(row, view), view)).rsqrt() * column.rsqrt()
-        s0, s1, s2 = grads * scale, m * (scale / whole[..., 0]), n * (scale / whole[..., 1])
-        linear = [s0, s1, s2, grads * factor, m * factor, n * factor, params]
-        large = [v, row, column]
-        # all means of tensors in one pass, and all that their coordinates are told in another
-        every = [*(one.square() for one in linear), *large, s0 * apart, apart.square()]
-        mean = means(torch.stack(every, -1), view)
+        v = memory[2] * v + forget[2] * squares  # stays infinite once it is, as Adam's
+        hat = v / whole[..., 2] + EPSILON**2
+        scale = hat.rsqrt()
+        s0, s1, s2 = s = grads * scale, m * (scale / whole[..., 0]), n * (scale / whole[..., 1])
         sigma = log_sizes(view, tensor_size, params).expand_as(t)
-        pace, trend = self.paced(mean, sigma, t, state.shared)
+        pace, trend = self.paced(s, apart, sigma, state.shared, view)
         log_gamma = self.log_gamma - self.log_p.exp() * torch.log1p(t / self.log_tau.exp())
         rates = torch.exp(log_gamma + pace + self.size_power * sigma)
         c = torch.exp(self.log_kappa) / (t - 1 + torch.exp(self.log_kappa))
-        told = [
-            (mean[..., :7] + SMALL).rsqrt(),
-            mean[..., 7:10].log(),
-            torch.stack([t.log(), log_gamma.exp(), rates, c], -1),
-        ]
-        unit, logs, (time, gamma, rate, c) = _split(spread(torch.cat(told, -1), view))
-        seen = torch.stack(linear, -1) * unit
-        shares = (torch.stack(large, -1).log() - logs) / 4
-        features = torch.cat([seen, shares, time[..., None] / 4], -1)
-        said = self.correct(torch.relu(self.lift(features)))
-        sure = said[..., 1] + self.strength / 2 * (s2.square() + FLOOR).log()
-        sure = sure + self.agreement * torch.tanh(s0 * s2)
+        told = spread(torch.stack([log_gamma.exp(), rates, c], -1), view)
+        gamma, rate, c = told.unbind(-1)
         w = self.mixture
-        d = (w[0] * s0 + w[1] * s1 + w[2] * s2 + said[..., 0]) * sure.exp()
+        d = w[0] * s0 + w[1] * s1 + w[2] * s2
+        sure = self.strength / 2 * (s2.square() + FLOOR).log()
+        sure = sure + self.agreement * torch.tanh(s0 * s2)
+        if self.units:
+            pair = torch.stack(rows_and_columns(squares + EPSILON**2, view), -1)
+            factors = torch.lerp(factors, pair, forget[1])
+            each = Averages(m, n, hat, factors, apart)
+            said = self.said(s, grads, each, params, t, view)
+            d, sure = d + said[..., 0], sure + said[..., 1]
         decay = self.log_delta.exp() if view.decay is None else view.decay
-        q = view.rate * (rate * d + gamma * decay * params)
+        q = view.rate * (rate * d * sure.exp() + gamma * decay * params)
         ahead = apart + q
         step = (self.beta - 1) * q - self.beta * c * ahead
-        each = Averages(m, n, v, row, column, (1 - c) * ahead)
+        each = Averages(m, n, v, factors, (1 - c) * ahead)
         return step, State(each, Pace(t, pace, trend))
 
-    def paced(self, mean: Tensor, sigma: Tensor, t: Tensor, old: Pace) -> tuple[Tensor, Tensor]:
+    def said(
+        self,
+        s: tuple[Tensor, ...],
+        grads: Tensor,
+        each: Averages,
+        params: Tensor,
+        t: Tensor,
+        view: View,
+    ) -> Tensor:
+        r""":math:`\kappa` and :math:`\iota` of each coordinate: ``(learners, coordinates, 2)``."""
+        row, column = each.factors.unbind(-1)
+        f = (row / spread(means(row, view), view)).rsqrt() * column.rsqrt()
+        seen = torch.stack([*s, f * grads, f * each.m, f * each.n, params], -1)
+        large = torch.stack([each.v, row, column], -1)
+        shares = (large / spread(means(large, view), view)).log() / 4
+        time = spread(t.log() / 4, view)[..., None]
+        features = torch.cat([normalised(seen, view), shares, time], -1)
+        said: Tensor = self.correct(torch.relu(self.lift(features)))
+        return said
+
+    def paced(
+        self, s: tuple[Tensor, ...], apart: Tensor, sigma: Tensor, old: Pace, view: View
+    ) -> tuple[Tensor, Tensor]:
         """The next pace of each tensor, and whether it is on its way: ``(learners, tensors)``."""
-        sizes = mean[..., :3] + FLOOR
-        cosine = mean[..., 10] * (mean[..., 11] + TINY).rsqrt() * sizes[..., 0].rsqrt()
+        mean = means(torch.stack([s[0].square(), s[0] * apart, apart.square()], -1), view)
+        size, along, way = mean.unbind(-1)
+        cosine = along * (way + TINY).rsqrt() * (size + FLOOR).rsqrt()
         trend = torch.lerp(cosine, old.trend, torch.sigmoid(self.logit_trend))
-        logs = [sizes[..., 1].log() / 4, sizes[..., 2].log() / 4, t.log() / 4]
-        seen = torch.stack([cosine, trend, *logs, old.pace, sigma], -1)
         faster, slower, back = self.log_gain.exp()
         push = faster * trend.relu() - slower * (-trend).relu() + back * (-old.pace).relu()
-        push = push + STRIDE * self.steer(torch.tanh(self.read(seen)))[..., 0]
+        if self.units:
+            sizes = means(torch.stack([s[1].square(), s[2].square()], -1), view) + FLOOR
+            logs = [*(sizes.log() / 4).unbind(-1), (old.t + 1).log() / 4]
+            seen = torch.stack([cosine, trend, *logs, old.pace, sigma], -1)
+            push = push + STRIDE * self.steer(torch.tanh(self.read(seen)))[..., 0]
         return (old.pace + STRIDE * torch.tanh(push / STRIDE)).clamp(SLOWEST, FASTEST), trend
 
     def settled(self, params: Tensor, state: State, view: View) -> Tensor:
         apart: Tensor = state.each.apart
         return params + (1 - self.beta) * apart
+
+    def numbers(self) -> Numbers | None:
+        if self.units:
+            return None
+        pace = [*self.log_gain.exp().tolist(), self.logit_trend.sigmoid().item()]
+        each = tuple(name for name in Averages._fields if name != "factors")
+        return Numbers([*swept(self), *pace], each=each, shared=Pace._fields)
 
     @property
     def beta(self) -> Tensor:
@@ -205,7 +233,3 @@ class Pacer(Rule):
     @property
     def decay(self) -> float:
         return self.log_delta.exp().item()
-
-
-def _split(told: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    return told[..., :7], told[..., 7:10], told[..., 10:].unbind(-1)

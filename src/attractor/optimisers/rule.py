@@ -29,8 +29,11 @@ class Numbers(NamedTuple):
     rates: Tensor | None = None
     """One for each coordinate of the network."""
 
-    remembers: bool = True
-    """Whether it has a state."""
+    each: tuple[str, ...] = ()
+    """Names of what it keeps of a coordinate."""
+
+    shared: tuple[str, ...] = ()
+    """Names of what it keeps of a tensor, of which the first counts updates."""
 
 
 class Rule(nn.Module, ABC):

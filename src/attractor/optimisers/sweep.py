@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ class Swept(ctypes.Structure):
         ("param", ctypes.c_void_p),
         ("grad", ctypes.c_void_p),
         ("state", ctypes.c_void_p * 4),
-        ("clock", ctypes.c_void_p),
+        ("shared", ctypes.c_void_p * 3),
         ("rates", ctypes.c_void_p),
         ("sign", ctypes.c_double),
         ("rate", ctypes.c_double),
@@ -43,7 +44,7 @@ class Sweep(ctypes.Structure):
         ("threads", ctypes.c_int32),
         ("count", ctypes.c_int64),
         ("tensors", ctypes.POINTER(Swept)),
-        ("number", ctypes.c_double * 16),
+        ("number", ctypes.c_double * 20),
     )
 
 
@@ -76,14 +77,14 @@ def sweep(optimiser: Learned) -> bool:
         for place, parameter in enumerate(group["params"]):
             size, grad = parameter.numel(), parameter.grad
             if grad is not None:
-                leaves = optimiser.started(parameter).values() if numbers.remembers else ()
-                if not all(_suits(t, weight) for t in (parameter, grad, *leaves)):
+                kept = optimiser.started(parameter) if numbers.shared else {}
+                each = [kept[name] for name in numbers.each]
+                shared = [kept[name] for name in numbers.shared]
+                if not all(_suits(t, weight) for t in (parameter, grad, *each, *shared)):
                     return False
-                places: list[int | None] = [leaf.data_ptr() for leaf in leaves]
-                *state, clock = places or [None]
                 own = None if rates is None else rates + first * width
                 sums = fan_in(parameter.shape, table=place in group["tables"])
-                at = parameter.data_ptr(), grad.data_ptr(), tuple(state), clock, own
+                at = parameter.data_ptr(), grad.data_ptr(), _places(each), _places(shared), own
                 if size:
                     rows.append((size, *at, sign, rate, decay, tensor_size(sums)))
             first += size
@@ -92,6 +93,10 @@ def sweep(optimiser: Learned) -> bool:
     found = _run()(rule.key.encode(), ctypes.byref(call))
     assert found != -1, rule.key
     return not found
+
+
+def _places(leaves: Sequence[Tensor]) -> tuple[int, ...]:
+    return tuple(leaf.data_ptr() for leaf in leaves)
 
 
 def _suits(tensor: Tensor, weight: Tensor) -> bool:

@@ -78,7 +78,7 @@ const Kernel kernels[] = {
     kernel<NormalLstm>(),   kernel<Tardis>(),   kernel<TLstm>(),    kernel<ReluNru>(),
     kStack,                 kRotation};
 
-const Sweeper sweepers[] = {sweeper<AnytimeRule>(), sweeper<MetaSgd>()};
+const Sweeper sweepers[] = {sweeper<AnytimeRule>(), sweeper<MetaSgd>(), sweeper<PacerRule>()};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// Rules that need nothing but a few numbers of each coordinate: one pass over memory for all
-// tensors of a network, after one over the gradients that sees whether all are finite.
+// Rules that need nothing but a few numbers of each coordinate, and perhaps some means of its
+// tensor: one pass over memory for all tensors of a network, after one over the gradients that sees
+// whether all are finite.
 #pragma once
 
 #include "../memory.hpp"
@@ -55,6 +56,7 @@ template <class S>
 struct MetaSgd {
   static constexpr const char* name = "meta_sgd";
   using V = Vector<S>;
+  static constexpr bool kPaced = false;
   const Swept& of;
   bool up;
   S rate, decay;
@@ -79,15 +81,16 @@ template <class S>
 struct AnytimeRule {
   static constexpr const char* name = "anytime";
   using V = Vector<S>;
+  static constexpr bool kPaced = false;
   enum { kMu, kNu, kRho, kW0, kW1, kW2, kStrength, kAgreement, kGamma, kTau, kPower, kKappa, kBeta,
-         kSize };
+         kSize, kFaster, kSlower, kBack, kTrend };
   const Swept of;  // a copy, which nothing that is written can change
   double t;
   S sign, forget[3], kept, w[3], n_whole, v_whole, strength, agreement, size, decay, q_moves, ahead_moves, keep;
 
   AnytimeRule(const Sweep& sweep, const Swept& tensor) : of(tensor) {
     const double* given = sweep.number;
-    t = double(*static_cast<S*>(of.clock)) + 1;
+    t = double(*static_cast<S*>(of.shared[0])) + 1;
     sign = S(of.sign);
     double whole[3];  // of Adam's corrections
     for (int i = 0; i < 3; i++) {
@@ -143,29 +146,112 @@ struct AnytimeRule {
     at.put(of.state[3], keep * ahead);
   }
 
-  void finish() const { *static_cast<S*>(of.clock) = S(t); }
+  void finish() const { *static_cast<S*>(of.shared[0]) = S(t); }
+};
+
+// The sums of s^2, s D and D^2, where s is a gradient over its root mean square.
+struct Sums {
+  double size, along, way;
+};
+
+// As `Pacer` without networks has it: Anytime, with a pace and a trend of each tensor.
+template <class S>
+struct PacerRule : AnytimeRule<S> {
+  static constexpr const char* name = "pacer";
+  using V = Vector<S>;
+  using Base = AnytimeRule<S>;
+  using Base::of;
+  static constexpr bool kPaced = true;
+
+  PacerRule(const Sweep& sweep, const Swept& tensor) : Base(sweep, tensor) {
+    this->size *= S(__builtin_exp(double(*static_cast<S*>(of.shared[1]))));
+  }
+
+  Sums sums(int64_t first, int64_t last) const {
+    Sums all{};
+    for (int64_t from = first; from < last; from += kStage) {  // few enough to be exact together
+      V size{}, along{}, way{};
+      each_vector<S>(from, least(from + kStage, last), [&](auto at) {
+        V g = this->sign * at(of.grad), D = at(of.state[3]);
+        V v = this->kept * at(of.state[2]) + this->forget[2] * (g * g);
+        V s = g * inverse_root<S>(v * this->v_whole + S(1e-14));
+        size += s * s, along += s * D, way += D * D;
+      });
+      for (int i = 0; i < kWidth<S>; i++) all.size += size[i], all.along += along[i], all.way += way[i];
+    }
+    return all;
+  }
+
+  // The next pace, by the means of the tensor.
+  void pace(const Sweep& sweep, Sums all) const {
+    const double* given = sweep.number;
+    S *pace = static_cast<S*>(of.shared[1]), *trend = static_cast<S*>(of.shared[2]);
+    double size = all.size / of.size + 1e-4, way = all.way / of.size + 1e-24;
+    double cosine = all.along / of.size / __builtin_sqrt(way) / __builtin_sqrt(size);
+    double h = given[Base::kTrend] * *trend + (1 - given[Base::kTrend]) * cosine, old = *pace;
+    double push = h > 0 ? given[Base::kFaster] * h : given[Base::kSlower] * h;
+    if (old < 0) push -= given[Base::kBack] * old;
+    double next = old + 0.2 * __builtin_tanh(push / 0.2);
+    *trend = S(h), *pace = S(next < -4 ? -4 : next > 6 ? 6 : next);
+  }
 };
 
 constexpr int64_t kSwept = 1 << 14;  // coordinates that one thread takes at a time
 
-// Numbers of one coordinate depend on no other, so threads may share them in any way.
+// Threads share the pieces of all tensors: f(rule, number of the piece, from, to).
+template <class S, template <class> class Rule, class F>
+void each_piece(const Sweep& sweep, int index, int count, F f) {
+  for (int64_t i = 0, turn = 0; i < sweep.count; i++) {
+    Rule<S> rule(sweep, sweep.tensors[i]);
+    int64_t size = sweep.tensors[i].size;
+    for (int64_t from = 0; from < size; from += kSwept, turn++)
+      if (turn % count == index) f(rule, turn, from, least(from + kSwept, size));
+  }
+}
+
+// The pace of every tensor, by sums of its pieces in their order, whoever made them.
+template <class S, template <class> class Rule>
+void pace_all(const Sweep& sweep, int threads, int64_t pieces) {
+  Workspace workspace;
+  struct Context {
+    const Sweep& sweep;
+    Sums* sums;
+  } all{sweep, workspace.array<Sums>(pieces)};
+  together(
+      threads,
+      [](void* context, int index, int count, Meeting&) {
+        const Context& own = *static_cast<const Context*>(context);
+        each_piece<S, Rule>(own.sweep, index, count,
+                            [&](const Rule<S>& rule, int64_t piece, int64_t from, int64_t to) {
+                              own.sums[piece] = rule.sums(from, to);
+                            });
+      },
+      &all);
+  for (int64_t i = 0, piece = 0; i < sweep.count; i++) {
+    Sums sum{};
+    for (int64_t end = piece + ceil_div(sweep.tensors[i].size, kSwept); piece < end; piece++) {
+      const Sums& one = all.sums[piece];
+      sum.size += one.size, sum.along += one.along, sum.way += one.way;
+    }
+    Rule<S>(sweep, sweep.tensors[i]).pace(sweep, sum);
+  }
+}
+
+// Numbers of one coordinate depend on no other but by the pace, so threads may share them in any way.
 template <class S, template <class> class Rule>
 int64_t sweep_with(const Sweep& sweep) {
   if (!all_finite<S>(sweep)) return 1;
-  int64_t total = 0;
-  for (int64_t i = 0; i < sweep.count; i++) total += ceil_div(sweep.tensors[i].size, kSwept);
+  int64_t pieces = 0;
+  for (int64_t i = 0; i < sweep.count; i++) pieces += ceil_div(sweep.tensors[i].size, kSwept);
+  int threads = int(least(sweep.threads, pieces / 4 + 1));
+  if constexpr (Rule<S>::kPaced) pace_all<S, Rule>(sweep, threads, pieces);
   auto work = [](void* context, int index, int count, Meeting&) {
-    const Sweep& all = *static_cast<const Sweep*>(context);
-    for (int64_t i = 0, turn = 0; i < all.count; i++) {
-      Rule<S> rule(all, all.tensors[i]);
-      int64_t size = all.tensors[i].size;
-      for (int64_t from = 0; from < size; from += kSwept, turn++) {
-        if (turn % count != index) continue;
-        rule.steps(from, least(from + kSwept, size));
-      }
-    }
+    each_piece<S, Rule>(*static_cast<const Sweep*>(context), index, count,
+                        [](const Rule<S>& rule, int64_t, int64_t from, int64_t to) {
+                          rule.steps(from, to);
+                        });
   };
-  together(int(least(sweep.threads, total / 4 + 1)), work, const_cast<Sweep*>(&sweep));
+  together(threads, work, const_cast<Sweep*>(&sweep));
   for (int64_t i = 0; i < sweep.count; i++) Rule<S>(sweep, sweep.tensors[i]).finish();
   return 0;
 }

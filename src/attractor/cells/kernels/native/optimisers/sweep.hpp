@@ -10,7 +10,7 @@ struct Swept {  // one tensor
   void* param;
   const void* grad;
   void* state[4];     // as large as the parameter, or null
-  void* clock;        // updates so far, one number, or null
+  void* shared[3];    // one number each, of which the first counts updates, or null
   const void* rates;  // of each coordinate, or null
   double sign;        // -1 to go up the gradient
   double rate, decay, scale;  // scale: of its steps
@@ -20,7 +20,7 @@ struct Sweep {
   int32_t bytes, threads;
   int64_t count;
   const Swept* tensors;
-  double number[16];  // of the rule
+  double number[20];  // of the rule
 };
 
 // A rule in one instruction set. It returns 0 if all went well, or 1 if a gradient is not finite
