@@ -129,6 +129,7 @@ name = "mlp"
 hidden = [3]
 [optimiser]
 name = "pacer"
+hidden_size = 8
 [meta]
 method = "pes"
 tasks = [

@@ -140,8 +140,8 @@ def small_fc(**options: Any) -> Case:
     return Case(rule, shaped.small_fc, weights.small_fc(rule), {"tensors": SHAPES})
 
 
-def pacer() -> Case:
-    rule = random(Pacer(hidden_size=3))
+def pacer(**options: Any) -> Case:
+    rule = random(Pacer(**options))
     return Case(rule, shaped.pacer, weights.pacer(rule), {"tensors": SHAPES})
 
 
@@ -183,6 +183,6 @@ REFERENCES: dict[str, list[Callable[[], Case]]] = {
         lambda: small_fc(layers=1, scale=0.2),
     ],
     "anytime": [anytime],
-    "pacer": [pacer],
+    "pacer": [pacer, lambda: pacer(hidden_size=3)],
 }
 """Every rule of the table, in cases whose options are not all the defaults."""

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,10 @@ SHAPES = ((2, 40), (3,), (3, 2, 5, 4), (), (6, 3))
 COUNT = 80 + 3 + 120 + 1 + 18
 
 
-@pytest.mark.parametrize("name", ["pacer", "small_fc"])
-def test_unequal_tensors_against_numpy(name: str) -> None:
+@pytest.mark.parametrize("make", [Pacer, lambda: Pacer(hidden_size=3), lambda: SmallFC(scale=0.1)])
+def test_unequal_tensors_against_numpy(make: Callable[[], Rule]) -> None:
     """Fan-ins that make a difference, filters, other numbers of rows and columns, any scales."""
-    rule: Any = random(Pacer(hidden_size=3) if name == "pacer" else SmallFC(scale=0.1))
+    rule: Any = random(make())
     for key, value in rule.named_parameters():
         if key.endswith(("decays", "log_gain", "log_gamma")):
             value.data *= 0.1
@@ -39,7 +40,7 @@ def test_unequal_tensors_against_numpy(name: str) -> None:
     scales = torch.tensor([[0.01], [1.0], [30.0]]).double()
     theta = normal(3, COUNT) * scales * torch.linspace(0.1, 3.0, COUNT).double()
     state, own, expected = rule.init(theta, view), [None] * 3, list(array(theta))
-    named, reference = getattr(weights, name)(rule), getattr(shaped, name)
+    named, reference = getattr(weights, rule.key)(rule), getattr(shaped, rule.key)
     slope = normal(COUNT, generator=seeded(8)).exp()
     for _ in range(4):
         steps, state = rule.update(slope * (theta - scales), state, theta, view)
@@ -51,7 +52,7 @@ def test_unequal_tensors_against_numpy(name: str) -> None:
 
 
 def test_without_its_networks_and_pace_it_is_anytime() -> None:
-    rule, plain = Pacer().double(), Anytime().double()
+    rule, plain = Pacer(hidden_size=4).double(), Anytime().double()
     rule.log_gain.data.fill_(-60.0)
     plain.load_state_dict({k: v for k, v in rule.state_dict().items() if k in plain.state_dict()})
     view = View.of([torch.zeros(2, 60), torch.zeros(3)], [0])

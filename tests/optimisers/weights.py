@@ -3,6 +3,7 @@
 from typing import Any
 
 from attractor.cells.gated import joined
+from attractor.optimisers import Pacer
 from cells.against import Array, array, blocks
 
 Weights = dict[str, Any]
@@ -171,9 +172,11 @@ def pacer(rule: Any) -> Weights:
     def both(first: Any, second: Any) -> tuple[Array, ...]:
         return tuple(array(part) for one in (first, second) for part in (one.weight, one.bias))
 
+    none = Pacer(hidden_size=1).double()  # whose networks say nothing
+    of = rule if rule.units else none
     return anytime(rule) | {
-        "correct": both(rule.lift, rule.correct),
-        "steer": both(rule.read, rule.steer),
+        "correct": both(of.lift, of.correct),
+        "steer": both(of.read, of.steer),
         "eta": array(rule.log_gain.exp()),
         "lambda": rule.logit_trend.sigmoid().item(),
     }
