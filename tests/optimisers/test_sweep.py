@@ -21,9 +21,10 @@ TYPES = ((torch.float32, 1e-5), (torch.float64, 1e-10))
 
 
 def made(kind: str, dtype: torch.dtype) -> Rule:
-    if kind != "meta_sgd":
-        rule = Anytime(rate=0.02) if kind == "anytime" else Pacer()
-        return perturb(rule, seeded(3)).to(dtype)
+    if kind == "anytime":
+        return perturb(Anytime(rate=0.02), seeded(3)).to(dtype)
+    if kind == "pacer":
+        return perturb(Pacer(), seeded(3)).to(dtype)
     total = sum(torch.zeros(s).numel() for s in SHAPES)
     rule = MetaSGD(size=total)
     rule.rates.data = torch.linspace(-0.5, 1, total)
