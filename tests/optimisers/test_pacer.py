@@ -130,6 +130,7 @@ def test_the_pace_grows_where_steps_are_too_small_and_not_where_gradients_turn()
             weight.grad = torch.full((8,), direction**update)
             optimiser.step()
         pace = optimiser.state[weight]["pace"].item()
+        assert optimiser.state[weight]["factors"].numel() == 0  # which networks alone would read
         assert (pace > 2) == grows, (direction, pace)
         assert pace > -1
 
