@@ -115,7 +115,7 @@ def test_numbers_do_not_depend_on_the_threads(kind: str, monkeypatch: pytest.Mon
         try:
             theta = nn.Parameter(torch.linspace(-1, 1, 200_001))
             optimiser = made(kind, torch.float32)([theta])
-            for _ in range(2):
+            for _ in range(6):
                 theta.grad = theta.detach().sin()
                 optimiser.step()
         finally:
