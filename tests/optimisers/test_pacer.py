@@ -54,6 +54,7 @@ def test_unequal_tensors_against_numpy(make: Callable[[], Rule]) -> None:
 def test_without_its_networks_and_pace_it_is_anytime() -> None:
     rule, plain = Pacer(hidden_size=4).double(), Anytime().double()
     rule.log_gain.data.fill_(-60.0)
+    rule.log_limit.data.fill_(60.0)
     plain.load_state_dict({k: v for k, v in rule.state_dict().items() if k in plain.state_dict()})
     view = View.of([torch.zeros(2, 60), torch.zeros(3)], [0])
     params = [normal(2, 123)] * 2

@@ -179,6 +179,7 @@ def pacer(rule: Any) -> Weights:
         "steer": both(of.read, of.steer),
         "eta": array(rule.log_gain.exp()),
         "lambda": rule.logit_trend.sigmoid().item(),
+        "r": rule.log_limit.exp().item(),
     }
 
 

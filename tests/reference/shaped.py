@@ -153,7 +153,8 @@ def pacer(
         u = up * max(trend, 0) - down * max(-trend, 0) + back * max(-ell, 0) + 0.2 * net
         ell = min(max(ell + 0.2 * math.tanh(u / 0.2), -4.0), 6.0)
         next_tempo.append((ell, trend))
-        move = math.exp(ell) * sigma ** weights["e"] * d + weights["delta"] * p
+        share = min(1.0, weights["r"] / math.sqrt(sizes[0]))
+        move = math.exp(ell) * share * sigma ** weights["e"] * d + weights["delta"] * p
         moves.append(lr * rate * move.reshape(-1))
     z = z - np.concatenate(moves)
     c = weights["kappa"] / (t - 1 + weights["kappa"])

@@ -41,7 +41,7 @@ class Pace(NamedTuple):
 
 
 class Pacer(Rule):
-    r"""The successor of `Anytime`: it corrects each step by a network, and paces each tensor.
+    r"""The successor of `Anytime`: it paces each tensor, and may correct each step by a network.
 
     .. math::
         m_t &= \mu m_{t-1} + (1 - \mu) g_t, \qquad
@@ -64,14 +64,17 @@ class Pacer(Rule):
         h_t, \tfrac14 \log \overline{s_1^2}, \tfrac14 \log \overline{s_2^2}, \tfrac14 \log t,
         \ell_t, \log \sigma]) \\
         \ell_{t+1} &= \ell_t + \tfrac15 \tanh(5 u_t) \text{ between -4 and 6} \\
-        q_t &= \gamma (1 + t / \tau)^{-p} (e^{\ell_{t+1}} \sigma^e d_t + \delta \theta_t)
+        r_t &= \min(1, r / \sqrt{\overline{s_0^2} + 10^{-4}}), \qquad
+        q_t = \gamma (1 + t / \tau)^{-p} (e^{\ell_{t+1}} r_t \sigma^e d_t + \delta \theta_t)
 
     The fast iterate, which moves by :math:`-q_t`, its average, and the size :math:`\sigma` of a
     tensor are those of `Anytime`; :math:`D` is how far the average is from the fast iterate, and N
     divides numbers by the root of their mean square in their tensor. The cosine :math:`c` is above
     zero while the gradient still points where the tensor has been going, that is, while its steps
     are too small: then its pace :math:`e^\ell` grows, by a fifth of its logarithm in an update at
-    most. It falls slowly once the gradients turn, for the average takes care of noise.
+    most. It falls slowly once the gradients turn, for the average takes care of noise. Where
+    gradients are suddenly r times as large as they have been, no more than that is taken of them,
+    as Adafactor clips its updates: else a pace that is nearly too large ends in bursts.
 
     In the manner of Celo, a network with few weights can serve every parameter and read what
     Adafactor and momenta of several memories make of gradients (A, B); another one, recurrent by
@@ -105,7 +108,7 @@ class Pacer(Rule):
     References:
         Moudgil et al. (2025), Celo: training versatile learned optimizers on a compute diet,
         arXiv:2501.12670; Metz et al. (2022), arXiv:2203.11860; Defazio et al. (2024), The road
-        less scheduled, arXiv:2405.15682.
+        less scheduled, arXiv:2405.15682; Shazeer and Stern (2018), Adafactor, arXiv:1804.04235.
     """
 
     key = "pacer"
@@ -129,6 +132,7 @@ class Pacer(Rule):
         self.logit_beta = nn.Parameter(torch.logit(torch.tensor(0.72)))
         self.log_gain = nn.Parameter(torch.tensor([0.2, 0.05, 0.1]).log())
         self.logit_trend = nn.Parameter(torch.logit(torch.tensor(0.9)))
+        self.log_limit = nn.Parameter(torch.tensor(math.log(1.5)))
         self.units = whole("hidden_size", hidden_size, 0)
         if self.units:
             self.lift = head(11, self.units, generator)
@@ -154,9 +158,9 @@ class Pacer(Rule):
         scale = hat.rsqrt()
         s0, s1, s2 = s = grads * scale, m * (scale / whole[..., 0]), n * (scale / whole[..., 1])
         sigma = log_sizes(view, tensor_size, params).expand_as(t)
-        pace, trend = self.paced(s, apart, sigma, state.shared, view)
+        pace, trend, log_share = self.paced(s, apart, sigma, state.shared, view)
         log_gamma = self.log_gamma - self.log_p.exp() * torch.log1p(t / self.log_tau.exp())
-        rates = torch.exp(log_gamma + pace + self.size_power * sigma)
+        rates = torch.exp(log_gamma + pace + log_share + self.size_power * sigma)
         c = torch.exp(self.log_kappa) / (t - 1 + torch.exp(self.log_kappa))
         told = spread(torch.stack([log_gamma.exp(), rates, c], -1), view)
         gamma, rate, c = told.unbind(-1)
@@ -199,11 +203,17 @@ class Pacer(Rule):
 
     def paced(
         self, s: tuple[Tensor, ...], apart: Tensor, sigma: Tensor, old: Pace, view: View
-    ) -> tuple[Tensor, Tensor]:
-        """The next pace of each tensor, and whether it is on its way: ``(learners, tensors)``."""
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        r"""The next pace of each tensor, whether it is on its way, and :math:`\log r` of its steps.
+
+        Shape:
+            each ``(learners, tensors)``.
+        """
         mean = means(torch.stack([s[0].square(), s[0] * apart, apart.square()], -1), view)
         size, along, way = mean.unbind(-1)
-        cosine = along * (way + TINY).rsqrt() * (size + FLOOR).rsqrt()
+        size = size + FLOOR
+        cosine = along * (way + TINY).rsqrt() * size.rsqrt()
+        log_share = (self.log_limit - size.log() / 2).clamp(max=0)
         trend = torch.lerp(cosine, old.trend, torch.sigmoid(self.logit_trend))
         faster, slower, back = self.log_gain.exp()
         push = faster * trend.relu() - slower * (-trend).relu() + back * (-old.pace).relu()
@@ -212,7 +222,8 @@ class Pacer(Rule):
             logs = [*(sizes.log() / 4).unbind(-1), (old.t + 1).log() / 4]
             seen = torch.stack([cosine, trend, *logs, old.pace, sigma], -1)
             push = push + STRIDE * self.steer(torch.tanh(self.read(seen)))[..., 0]
-        return (old.pace + STRIDE * torch.tanh(push / STRIDE)).clamp(SLOWEST, FASTEST), trend
+        pace = (old.pace + STRIDE * torch.tanh(push / STRIDE)).clamp(SLOWEST, FASTEST)
+        return pace, trend, log_share
 
     def settled(self, params: Tensor, state: State, view: View) -> Tensor:
         apart: Tensor = state.each.apart
@@ -221,9 +232,10 @@ class Pacer(Rule):
     def numbers(self) -> Numbers | None:
         if self.units:
             return None
-        pace = [*self.log_gain.exp().tolist(), self.logit_trend.sigmoid().item()]
+        rest = [*self.log_gain.exp().tolist(), self.logit_trend.sigmoid().item()]
         each = tuple(name for name in Averages._fields if name != "factors")
-        return Numbers([*swept(self), *pace], each=each, shared=Pace._fields)
+        values = [*swept(self), *rest, self.log_limit.exp().item()]
+        return Numbers(values, each=each, shared=Pace._fields)
 
     @property
     def beta(self) -> Tensor:

@@ -33,6 +33,7 @@ class Swept(ctypes.Structure):
         ("rate", ctypes.c_double),
         ("decay", ctypes.c_double),
         ("scale", ctypes.c_double),
+        ("share", ctypes.c_double),
     )
 
 
@@ -86,7 +87,7 @@ def sweep(optimiser: Learned) -> bool:
                 sums = fan_in(parameter.shape, table=place in group["tables"])
                 at = parameter.data_ptr(), grad.data_ptr(), _places(each), _places(shared), own
                 if size:
-                    rows.append((size, *at, sign, rate, decay, tensor_size(sums)))
+                    rows.append((size, *at, sign, rate, decay, tensor_size(sums), 1.0))
             first += size
     call = Sweep(width, torch.get_num_threads(), len(rows), (Swept * len(rows))(*rows))  # type: ignore[misc]
     call.number[: len(numbers.values)] = numbers.values

@@ -83,7 +83,7 @@ struct AnytimeRule {
   using V = Vector<S>;
   static constexpr bool kPaced = false;
   enum { kMu, kNu, kRho, kW0, kW1, kW2, kStrength, kAgreement, kGamma, kTau, kPower, kKappa, kBeta,
-         kSize, kFaster, kSlower, kBack, kTrend };
+         kSize, kFaster, kSlower, kBack, kTrend, kLimit };
   const Swept of;  // a copy, which nothing that is written can change
   double t;
   S sign, forget[3], kept, w[3], n_whole, v_whole, strength, agreement, size, decay, q_moves, ahead_moves, keep;
@@ -164,7 +164,7 @@ struct PacerRule : AnytimeRule<S> {
   static constexpr bool kPaced = true;
 
   PacerRule(const Sweep& sweep, const Swept& tensor) : Base(sweep, tensor) {
-    this->size *= S(__builtin_exp(double(*static_cast<S*>(of.shared[1]))));
+    this->size *= S(of.share * __builtin_exp(double(*static_cast<S*>(of.shared[1]))));
   }
 
   Sums sums(int64_t first, int64_t last) const {
@@ -182,8 +182,8 @@ struct PacerRule : AnytimeRule<S> {
     return all;
   }
 
-  // The next pace, by the means of the tensor.
-  void pace(const Sweep& sweep, Sums all) const {
+  // The next pace, by the means of the tensor, and the share that is taken of its steps.
+  double pace(const Sweep& sweep, Sums all) const {
     const double* given = sweep.number;
     S *pace = static_cast<S*>(of.shared[1]), *trend = static_cast<S*>(of.shared[2]);
     double size = all.size / of.size + 1e-4, way = all.way / of.size + 1e-24;
@@ -193,6 +193,8 @@ struct PacerRule : AnytimeRule<S> {
     if (old < 0) push -= given[Base::kBack] * old;
     double next = old + 0.2 * __builtin_tanh(push / 0.2);
     *trend = S(h), *pace = S(next < -4 ? -4 : next > 6 ? 6 : next);
+    double share = given[Base::kLimit] / __builtin_sqrt(size);
+    return share < 1 ? share : 1;
   }
 };
 
@@ -233,7 +235,7 @@ void pace_all(const Sweep& sweep, int threads, int64_t pieces) {
       const Sums& one = all.sums[piece];
       sum.size += one.size, sum.along += one.along, sum.way += one.way;
     }
-    Rule<S>(sweep, sweep.tensors[i]).pace(sweep, sum);
+    sweep.tensors[i].share = Rule<S>(sweep, sweep.tensors[i]).pace(sweep, sum);
   }
 }
 

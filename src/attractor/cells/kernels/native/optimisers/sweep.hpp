@@ -14,12 +14,13 @@ struct Swept {  // one tensor
   const void* rates;  // of each coordinate, or null
   double sign;        // -1 to go up the gradient
   double rate, decay, scale;  // scale: of its steps
+  double share;       // of a step that is taken, which a rule may lower before its sweep
 };
 
 struct Sweep {
   int32_t bytes, threads;
   int64_t count;
-  const Swept* tensors;
+  Swept* tensors;
   double number[20];  // of the rule
 };
 
