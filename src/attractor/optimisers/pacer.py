@@ -132,7 +132,7 @@ class Pacer(Rule):
         self.logit_beta = nn.Parameter(torch.logit(torch.tensor(0.72)))
         self.log_gain = nn.Parameter(torch.tensor([0.2, 0.05, 0.1]).log())
         self.logit_trend = nn.Parameter(torch.logit(torch.tensor(0.9)))
-        self.log_limit = nn.Parameter(torch.tensor(math.log(1.5)))
+        self.log_limit = nn.Parameter(torch.tensor(math.log(2.0)))
         self.units = whole("hidden_size", hidden_size, 0)
         if self.units:
             self.lift = head(11, self.units, generator)
