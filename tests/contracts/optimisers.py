@@ -30,6 +30,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "hierarchical": {"hidden_size": 4, "tensor_size": 5, "network_size": 3},
     "small_fc": {"hidden_size": 3, "scale": 0.1, "exponent": 0.2},
     "pacer": {"hidden_size": 3},
+    "celo": {"hidden_size": 3, "scheduler_size": 4, "horizon": 9},
 }
 
 

@@ -45,8 +45,9 @@ def in_use(rule: Rule) -> Tensor:
         batch = made.draw()
         for k, (net, optimiser) in enumerate(zip(nets, optimisers, strict=True)):
             optimiser.zero_grad()
-            DOUBLE.loss(net, Batch(batch.x[k], batch.y[k])).backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            loss = DOUBLE.loss(net, Batch(batch.x[k], batch.y[k]))
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step(loss.item)  # some heed it
     return torch.stack([nn.utils.parameters_to_vector(net.parameters()).detach() for net in nets])
 
 

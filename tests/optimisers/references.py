@@ -10,6 +10,7 @@ from attractor.optimisers import (
     M2SGD,
     MTL2L,
     Anytime,
+    Celo,
     DecayNetOptimiser,
     GlobalM2SGD,
     GlobalOptimiser,
@@ -140,6 +141,11 @@ def small_fc(**options: Any) -> Case:
     return Case(rule, shaped.small_fc, weights.small_fc(rule), {"tensors": SHAPES})
 
 
+def celo(**options: Any) -> Case:
+    rule = random(Celo(hidden_size=3, scheduler_size=5, **options))
+    return Case(rule, shaped.celo, weights.celo(rule), {"tensors": SHAPES})
+
+
 def pacer(**options: Any) -> Case:
     rule = random(Pacer(**options))
     return Case(rule, shaped.pacer, weights.pacer(rule), {"tensors": SHAPES})
@@ -182,6 +188,7 @@ REFERENCES: dict[str, list[Callable[[], Case]]] = {
         lambda: small_fc(scale=0.1, exponent=0.1),
         lambda: small_fc(layers=1, scale=0.2),
     ],
+    "celo": [lambda: celo(horizon=7)],
     "anytime": [anytime],
     "pacer": [pacer, lambda: pacer(hidden_size=3)],
 }

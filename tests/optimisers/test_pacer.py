@@ -183,7 +183,7 @@ def test_published_weights_are_loaded_by_either_naming(tmp_path: Path) -> None:
 
 def test_what_is_no_such_file_is_refused(tmp_path: Path) -> None:
     save_file({"w": torch.zeros(2)}, tmp_path / "velo.safetensors")
-    with pytest.raises(InputError, match="reads 39 numbers.*VeLO and Celo do not"):
+    with pytest.raises(InputError, match="reads 39 numbers.*Try load_celo"):
         load_published(tmp_path / "velo.safetensors")
     (tmp_path / "theta.state").write_bytes(pickle.dumps({"nn": 1}))
     for name in ("theta.state", "missing"):

@@ -190,3 +190,15 @@ def small_fc(rule: Any) -> Weights:
         "scale": rule.scale,
         "exponent": rule.exponent,
     }
+
+
+def celo(rule: Any) -> Weights:
+    def of(*layers: Any) -> list[tuple[Array, Array]]:
+        return [(array(one.weight), array(one.bias)) for one in layers]
+
+    return {
+        "horizon": rule.horizon,
+        "layers": of(*rule.layers),
+        "scheduler": of(rule.read, rule.mix, rule.gates, rule.rate),
+        "begin": (array(rule.hidden), array(rule.cell)),
+    }

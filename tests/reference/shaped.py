@@ -105,6 +105,93 @@ def small_fc(
     return np.concatenate(after), past
 
 
+def celo(
+    weights: Weights,
+    theta: Array,
+    g: Array,
+    state: Any = None,
+    *,
+    tensors: Shapes,
+    losses: list[float] | None = None,
+) -> tuple[Array, Any]:
+    """Celo with all gradients so far, and a scheduler that sees the losses so far."""
+    past = [*(state or []), np.clip(g, -1000, 1000)]
+    t, horizon = len(past), weights["horizon"]
+    rate = schedule(weights, (losses or [1.0] * t)[:t], horizon)
+    after = []
+    for number, p in enumerate(cut(theta, tensors)):
+        own = [cut(one, tensors)[number] for one in past]
+        squares = [one**2 + 1e-30 for one in own]
+        memories = (0.9, 0.99, 0.999)
+        m = [averaged(own, k) for k in memories]
+        v = averaged([one**2 for one in own], 0.999)
+        pairs = [rows_and_columns(one) for one in squares]
+        r = [np.broadcast_to(averaged([a for a, _ in pairs], k), p.shape) for k in memories]
+        c = [np.broadcast_to(averaged([b for _, b in pairs], k), p.shape) for k in memories]
+        if p.ndim < 2:
+            f = [1 / np.sqrt(np.maximum(one + 1e-9, 1e-9)) for one in r]
+            of_m = [one**-0.5 for one in r]
+        else:
+            f = [
+                1
+                / np.sqrt(np.maximum(a / (row_mean(a, p.shape) + 1e-9), 1e-9) * np.maximum(b, 1e-9))
+                for a, b in zip(r, c, strict=True)
+            ]
+            of_m = f
+        now, w = own[-1], 1 / np.sqrt(v + 1e-6)
+        seen = [now, np.clip(now, -0.1, 0.1), p, *m, v, *(one * w for one in m), w]
+        seen += [*(one * now for one in f), now * w, *r, *c]
+        seen += [1 / np.sqrt(one + 1e-8) for one in (*r, *c)]
+        seen += [a * b for a, b in zip(m, of_m, strict=True)]
+        x = np.stack([unit(one) for one in seen], -1)
+        *hidden, (last, bias) = weights["layers"]
+        for W, b in hidden:
+            x = relu(x @ W.T + b)
+        said = x @ last.T + bias
+        size = math.sqrt(np.mean(p**2) + 1e-9)
+        step = 1e-3 * rate * size * said[..., 0] * np.exp(1e-3 * said[..., 1])
+        after.append((p - step).reshape(-1))
+    return np.concatenate(after), past
+
+
+def schedule(weights: Weights, losses: list[float], horizon: int) -> float:
+    """What the scheduler of Celo says after these losses, from its first update on."""
+    memory = np.exp(-1 / np.logspace(1, math.log10(horizon), 10))
+    h, cell = weights["begin"]
+    heard: list[float] = []
+    lowest = np.full(10, np.inf)
+    rate = math.nan
+    for t, loss in enumerate(losses):
+        whole = 1 - memory ** (t + 1)
+
+        def average(whole: Array = whole) -> Array:
+            powers = [memory ** (len(heard) - 1 - i) for i in range(len(heard))]
+            total = sum((1 - memory) * k * one for k, one in zip(powers, heard, strict=True))
+            return np.asarray(total / whole)
+
+        if t:
+            # the averages so far, over what they will have heard with this loss
+            loss = min(loss, 2 * abs(float(average().max())))
+        heard.append(loss)
+        mean = average()
+        lowest = np.minimum(lowest, mean)
+        seen = (mean[:-1] - lowest[:-1]) / np.maximum(mean[1:] - lowest[:-1], 1e-8) - 1
+        seen = np.clip(seen, -1, 1) if t >= 2 else np.zeros(9)
+        places = np.array([0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1])
+        y = np.concatenate([np.tanh((t / horizon - places) * 10), seen])
+        (W, b), (V, c), (G, gb), (u, e) = weights["scheduler"]
+        x = W @ y + b + relu(V @ y + c)
+        i, a, f, o = np.split(G @ np.concatenate([x, h]) + gb, 4)
+
+        def sigmoid(z: Array) -> Array:
+            return np.asarray(1 / (1 + np.exp(-z)))
+
+        cell = sigmoid(f + 1) * cell + sigmoid(i) * np.tanh(a)
+        h = sigmoid(o) * np.tanh(cell)
+        rate = 0.1 * math.exp((u @ h + e).item())
+    return rate
+
+
 def pacer(
     weights: Weights,
     theta: Array,

@@ -73,7 +73,8 @@ def optimisers(
     quick: Annotated[bool, typer.Option(help="Short trainings: ten minutes or less.")] = False,
     task: Annotated[list[str] | None, typer.Option(help="Only this task; may be repeated.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Only this optimiser; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Only this optimiser, or a rule's .safetensors file; may be repeated."),
     ] = None,
     horizon: Annotated[
         list[int] | None, typer.Option(min=1, help="So many updates; may be repeated.")

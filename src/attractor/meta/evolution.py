@@ -280,10 +280,10 @@ class _Opposed:
         def update(weights: Any, *inputs: Any) -> Any:
             return functional_call(self.module, weights, (view, *inputs))
 
-        seen = None if view.context is None else 0
-        moved = vmap(update, in_dims=(0, 0, 0, 0, 0, seen), randomness="same")
+        seen, told = (None if one is None else 0 for one in (view.context, view.loss))
+        moved = vmap(update, in_dims=(0, 0, 0, 0, 0, seen, told), randomness="same")
         steps, each, shared = moved(
-            self.weights, grads, state.each, state.shared, params, view.context
+            self.weights, grads, state.each, state.shared, params, view.context, view.loss
         )
         return steps, State(each, shared)
 
@@ -317,10 +317,18 @@ class _Update(nn.Module):
         self.rule = rule
 
     def forward(
-        self, view: View, grads: Tensor, each: Any, shared: Any, params: Tensor, context: Any
+        self,
+        view: View,
+        grads: Tensor,
+        each: Any,
+        shared: Any,
+        params: Tensor,
+        context: Any,
+        loss: Tensor | None,
     ) -> Any:
         state = State(each, shared).map(lambda t: t[None])
-        seen = view._replace(context=None if context is None else context[None])
+        context, loss = (None if one is None else one[None] for one in (context, loss))
+        seen = view._replace(context=context, loss=loss)
         steps, after = self.rule.update(grads[None], state, params[None], seen)
         each, shared = map_tensors(lambda t: t[0], tuple(after))
         return steps[0], each, shared

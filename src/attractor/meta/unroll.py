@@ -50,9 +50,12 @@ class Unrolled(NamedTuple):
     losses: Tensor
 
 
-def shown(rule: Rule, learners: Learners, batch: Batch) -> View:
+def shown(rule: Rule, learners: Learners, batch: Batch, losses: Tensor) -> View:
     """What a rule sees of learners beside their numbers."""
-    return learners.view._replace(context=batch.x if rule.needs_context else None)
+    return learners.view._replace(
+        context=batch.x if rule.needs_context else None,
+        loss=losses.detach() if rule.needs_loss else None,
+    )
 
 
 def follow(
@@ -78,15 +81,15 @@ def follow(
     """
     params, state, batch = start
     passed = []
-    _, gradient = learners.gradients(params, batch)
+    here, gradient = learners.gradients(params, batch)
     for disturbance in noise:
-        view = shown(rule, learners, batch)
+        view = shown(rule, learners, batch, here)
         told = learners.told(gradient)
         steps, state = move(told, state, params, view)
         params = learners.held(params, params + steps + disturbance)
         following = learners.draw()
-        losses, after = learners.gradients(params, following)
-        slope = after
+        here, after = learners.gradients(params, following)
+        losses, slope = here, after
         if objective == "same":
             losses, slope = learners.gradients(params, batch)
         if settle is not None:
@@ -194,7 +197,7 @@ def second_order(
     loss, gradient = learners.gradients(point, batch, create_graph=True)
     for disturbance in noise:
         constant = learners.told(gradient.detach() if detach else gradient)
-        step, state = rule.update(constant, state, point, shown(rule, learners, batch))
+        step, state = rule.update(constant, state, point, shown(rule, learners, batch, loss))
         point = learners.held(point, point + step + disturbance)
         following = learners.draw()
         loss, gradient = learners.gradients(point, following, create_graph=True)

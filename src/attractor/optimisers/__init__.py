@@ -3,6 +3,7 @@
 from attractor.optimisers.anytime import Anytime as Anytime
 from attractor.optimisers.attach import attach as attach
 from attractor.optimisers.attach import sizes as sizes
+from attractor.optimisers.celo import Celo as Celo
 from attractor.optimisers.choose import choose as choose
 from attractor.optimisers.decaynet import DecayNetOptimiser as DecayNetOptimiser
 from attractor.optimisers.dmsgd import DMSGD as DMSGD
@@ -20,6 +21,7 @@ from attractor.optimisers.meta_sgd import MetaSGD as MetaSGD
 from attractor.optimisers.mtl2l import MTL2L as MTL2L
 from attractor.optimisers.pacer import Pacer as Pacer
 from attractor.optimisers.preprocess import preprocess as preprocess
+from attractor.optimisers.published import load_celo as load_celo
 from attractor.optimisers.published import load_published as load_published
 from attractor.optimisers.rnnprop import RNNprop as RNNprop
 from attractor.optimisers.rule import Rule as Rule

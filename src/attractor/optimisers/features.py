@@ -106,6 +106,44 @@ def factored_dimensions(shape: Sequence[int]) -> tuple[int, int] | None:
     return order[-2], order[-1]
 
 
+def factored(
+    row: Tensor,
+    column: Tensor,
+    squares: Tensor,
+    forget: Tensor,
+    view: View,
+    of_vectors: Callable[[Tensor], Tensor],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The next averages of rows and columns, and what gradients and momenta are multiplied by.
+
+    Args:
+        row: the average of the means over the largest dimension.
+        column: the average of those over the second largest.
+        squares: of the gradients.
+        forget: what each of several averages forgets.
+        view: of which tensors the coordinates are.
+        of_vectors: what multiplies the momenta of a vector, by the average of its squares.
+
+    Shape:
+        row and column ``(learners, coordinates, averages)``, as the results; squares with 1 in the
+        place of averages.
+    """
+    parts = []
+    for number, (tensor, _) in enumerate(view.parts()):
+        shape = view.shapes[tensor]
+        now, r, c = (view.split(one)[number] for one in (squares, row, column))
+        r = torch.lerp(r, mean_over(-1, now, shape).expand_as(r), forget)
+        c = torch.lerp(c, mean_over(-2, now, shape).expand_as(c), forget)
+        if factored_dimensions(shape) is None:
+            parts.append((r, c, (r + 1e-9).clamp(min=1e-9).rsqrt(), of_vectors(r)))
+            continue
+        share = (r / (mean_over(-2, r, shape) + 1e-9)).clamp(min=1e-9).rsqrt()
+        both = share * c.clamp(min=1e-9).rsqrt()
+        parts.append((r, c, both, both))
+    r, c, of_g, of_m = (torch.cat(one, 1) for one in zip(*parts, strict=True))
+    return r, c, of_g, of_m
+
+
 def log_sizes(view: View, size: Callable[[int | None], float], like: Tensor) -> Tensor:
     """The logarithm of what a function makes of each tensor's fan-in: ``(tensors,)``."""
     return like.new_tensor([math.log(size(view.fan_in(tensor))) for tensor, _ in view.parts()])

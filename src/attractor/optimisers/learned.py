@@ -157,7 +157,8 @@ class Learned(Optimizer):
         """One update of all parameters that have a gradient.
 
         Args:
-            closure: computes the loss anew, and its gradients.
+            closure: computes the loss anew, and its gradients; a rule that `needs_loss` heeds what
+                it returns, as in ``step(lambda: loss)``.
             context: what the model was shown, for a rule that wants to see it.
 
         Shape:
@@ -184,10 +185,18 @@ class Learned(Optimizer):
         for group in self.param_groups:
             check_numbers(group)
         groups = {p: group for group in self.param_groups for p in group["params"]}
+        told = self._told(loss)
         for params, view in pieces:
-            self._update(params, view, groups)
+            self._update(params, view._replace(loss=told), groups)
         self._seen = None
         return loss
+
+    def _told(self, loss: Any) -> Tensor | None:
+        """What a closure returned, for a rule that heeds it."""
+        if loss is None or not self.rule.needs_loss:
+            return None
+        weight = next(self.rule.parameters())
+        return torch.as_tensor(loss).detach().to(weight).reshape(1)
 
     def state_dict(self) -> dict[str, Any]:
         """As any optimiser's, with a fingerprint of the rule's weights in its groups."""

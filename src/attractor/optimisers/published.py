@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from attractor.errors import InputError
+from attractor.optimisers.celo import Celo
 from attractor.optimisers.small_fc import SmallFC
 
 DECAYS = ("momentum_decays", "rms_decays", "adafactor_decays")
@@ -56,7 +57,7 @@ def load_published(
         raise InputError(
             f"expected weights of a perceptron that reads 39 numbers and says 2 in {path}, but got "
             f"layers of shapes {sizes} (names: {', '.join(sorted(found)[:4])}, ...). Only muLO and "
-            "small_fc_lopt have this form: VeLO and Celo do not."
+            "small_fc_lopt have this form. Try load_celo for Celo's; VeLO's are not known."
         )
     rule = SmallFC(hidden_size=units, layers=len(sizes) - 1, scale=scale, exponent=exponent)
     state = {name: torch.as_tensor(given[name]).reshape(-1).float() for name in DECAYS}
@@ -69,6 +70,59 @@ def load_published(
             f"expected biases and decays that fit the layers in {path}, but {error}. Get it again."
         ) from error
     return rule
+
+
+def load_celo(path: str | Path, *, horizon: int) -> Celo:
+    """A `Celo` with the weights that its authors published.
+
+    They keep them in msgpack. Write the tree that ``flax.serialization.msgpack_restore`` makes of
+    it as safetensors first, its names joined by ``/``: ``ff_mod_stack/~/w0__0`` and so on are parts
+    of the perceptron, ``rnn_params/rnn/linear/w`` and so on of the scheduler.
+
+    Args:
+        path: the safetensors file.
+        horizon: the updates of the training that it is for.
+
+    Example:
+        >>> rule = load_celo("celo/theta.safetensors", horizon=10_000)  # doctest: +SKIP
+        >>> optimiser = rule(model.parameters())  # doctest: +SKIP
+        >>> optimiser.step(lambda: loss)  # doctest: +SKIP
+    """
+    found = _read(Path(path))
+    try:
+        state = _of_celo(found)
+        units, memory = state["layers.1.weight"].shape[0], state["hidden"].shape[0]
+        rule = Celo(horizon=horizon, hidden_size=units, scheduler_size=memory)
+        rule.load_state_dict(state)
+    except (KeyError, IndexError, RuntimeError) as error:
+        raise InputError(
+            f"expected the weights of Celo in {path}, with one perceptron, but got "
+            f"{', '.join(sorted(found)[:4])}, ... ({error}). Get its theta.state, and write it as "
+            "safetensors."
+        ) from error
+    return rule
+
+
+def _of_celo(found: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What JAX keeps transposed, and the perceptron in parts, of which there may be several."""
+
+    def of(name: str) -> Tensor:
+        one = found[f"ff_mod_stack/~/{name}"]
+        if len(one) != 1:
+            raise RuntimeError(f"{len(one)} perceptrons")
+        return one[0]
+
+    parts = [of(f"w0__{i}") for i in range(sum("/~/w0__" in name for name in found))]
+    weights = [torch.cat(parts), of("w1"), of("w2")[:, :2]]
+    biases = [of("b0"), of("b1"), of("b2")[:2]]
+    state = {f"layers.{i}.weight": w.mT.contiguous() for i, w in enumerate(weights)}
+    state |= {f"layers.{i}.bias": b.clone() for i, b in enumerate(biases)}
+    names = {"read": "linear_2", "mix": "linear_1", "gates": "rnn/linear", "rate": "step_size"}
+    for own, name in names.items():
+        state[f"{own}.weight"] = found[f"rnn_params/{name}/w"].mT.contiguous()
+        state[f"{own}.bias"] = found[f"rnn_params/{name}/b"]
+    begin = {name: found[f"lstm_init_state/{name}"][0] for name in ("hidden", "cell")}
+    return state | begin
 
 
 def _of_pylo(found: Mapping[str, Tensor]) -> list[tuple[Tensor, Tensor]]:

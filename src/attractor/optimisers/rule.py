@@ -56,6 +56,8 @@ class Rule(nn.Module, ABC):
     """Of the saved weights; raised when old ones no longer fit."""
     needs_context: ClassVar[bool] = False
     """Whether `update` must be shown the learners' input."""
+    needs_loss: ClassVar[bool] = False
+    """Whether `update` is told the learners' losses, where a closure or a trainer knows them."""
     silent: ClassVar[bool] = False
     """Whether it moves nothing before it is meta-trained."""
     prunes: ClassVar[bool] = False

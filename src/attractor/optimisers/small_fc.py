@@ -7,7 +7,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.checks import whole
-from attractor.optimisers.features import factored_dimensions, mean_over, normalised, spread
+from attractor.optimisers.features import factored, normalised, spread
 from attractor.optimisers.recurrent import head
 from attractor.optimisers.rule import Rule, Update
 from attractor.optimisers.state import State
@@ -113,19 +113,17 @@ class SmallFC(Rule):
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
         t = state.shared.t
         forget = forgotten(self.momentum_decays, MEMORIES)
-        factored = forgotten(self.adafactor_decays, MEMORIES)
         g = grads[..., None]
         m = torch.lerp(state.each.m, g.expand_as(state.each.m), forget)
         rms = torch.lerp(state.each.rms, g.square(), forgotten(self.rms_decays, (RMS_MEMORY,)))
-        parts = []
-        for number, (tensor, _) in enumerate(view.parts()):
-            old, now = (view.split(one)[number] for one in (state.each.row, g.square() + 1e-30))
-            shape = view.shapes[tensor]
-            row = torch.lerp(old, mean_over(-1, now, shape).expand_as(old), factored)
-            old = view.split(state.each.column)[number]
-            column = torch.lerp(old, mean_over(-2, now, shape).expand_as(old), factored)
-            parts.append((row, column, *_factors(row, column, shape)))
-        row, column, of_g, of_m = (torch.cat(one, 1) for one in zip(*parts, strict=True))
+        row, column, of_g, of_m = factored(
+            state.each.row,
+            state.each.column,
+            g.square() + 1e-30,
+            forgotten(self.adafactor_decays, MEMORIES),
+            view,
+            lambda v: (v + 1e-6).rsqrt(),
+        )
         small = (rms + 1e-6).rsqrt()
         seen = [g, params[..., None], m, rms, m * small, small, g * of_g, row, column]
         seen += [(row + 1e-8).rsqrt(), (column + 1e-8).rsqrt(), m * of_m]
@@ -142,12 +140,3 @@ def forgotten(decays: Tensor, memories: tuple[float, ...]) -> Tensor:
     r"""What averages forget in an update: :math:`(1 - \beta) e^{10 b}`, between 0 and 1."""
     begin = decays.new_tensor([1 - memory for memory in memories])
     return (begin * torch.exp(10 * decays)).clamp(0, 1)
-
-
-def _factors(row: Tensor, column: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """What multiplies gradients, and what momenta, by rows and columns."""
-    if factored_dimensions(shape) is None:
-        return (row + 1e-9).clamp(min=1e-9).rsqrt(), (row + 1e-6).rsqrt()
-    share = (row / (mean_over(-2, row, shape) + 1e-9)).clamp(min=1e-9).rsqrt()
-    both = share * column.clamp(min=1e-9).rsqrt()
-    return both, both

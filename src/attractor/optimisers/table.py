@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from attractor.errors import InputError, unknown
 from attractor.optimisers.anytime import Anytime
+from attractor.optimisers.celo import Celo
 from attractor.optimisers.decaynet import DecayNetOptimiser
 from attractor.optimisers.dmsgd import DMSGD
 from attractor.optimisers.global_decaynet import GlobalOptimiser
@@ -123,6 +124,7 @@ OPTIMISERS: dict[str, Entry] = {
     "rnnprop": Entry(RNNprop),
     "hierarchical": Entry(HierarchicalOptimiser),
     "small_fc": Entry(SmallFC),
+    "celo": Entry(Celo),
     "anytime": Entry(Anytime),
     "pacer": Entry(Pacer),
     "adadelta": Entry(optim.Adadelta, "zeiler2012adadelta"),

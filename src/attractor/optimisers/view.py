@@ -28,6 +28,8 @@ class View(NamedTuple):
         rate: what the user multiplies steps by; of use to a rule that `averages`.
         decay: how much of a parameter the user takes away in a step, None for as much as the rule
             likes; of use to a rule that `averages`.
+        loss: of the learners, ``(learners,)``, None where it is not told; of use to a rule that
+            `needs_loss`.
 
     Example:
         >>> view = View.of([torch.zeros(2, 3), torch.zeros(2)])
@@ -43,6 +45,7 @@ class View(NamedTuple):
     tables: frozenset[int] = frozenset()
     rate: float = 1.0
     decay: float | None = None
+    loss: Tensor | None = None
 
     @classmethod
     def of(cls, tensors: Iterable[Tensor], tables: Iterable[int] = ()) -> View:

@@ -15,6 +15,7 @@ from attractor.cells.base import penalised
 from attractor.checks import one_of, positive, whole
 from attractor.errors import InputError, unknown
 from attractor.measures import Measure
+from attractor.optimisers import Learned
 from attractor.state import Nested, cloned
 from attractor.tasks import Objective, Split, Task
 from attractor.training.averaging import Average
@@ -174,7 +175,10 @@ class Supervised:
         before, self.norm = self.norm, self._clipped()
         if not (math.isfinite(loss) and math.isfinite(self.norm)):
             raise self._diverged(self.step + 1, loss, before)
-        self.optimiser.step()
+        if isinstance(self.optimiser, Learned):  # some heed the loss
+            self.optimiser.step(lambda: loss)
+        else:
+            self.optimiser.step()
         if self.scheduler is not None:
             self.scheduler.step()
         self.step += 1

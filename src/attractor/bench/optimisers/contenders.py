@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.optim import SGD, Adam, AdamW, NAdam
 
 from attractor.errors import InputError, unknown
-from attractor.optimisers import OPTIMISERS, Maker, Rule, shipped
+from attractor.optimisers import OPTIMISERS, Maker, Rule, load_rule, shipped
 from attractor.optimisers.choose import pretrained_for
 from attractor.training.schedules import Schedule
 
@@ -93,12 +93,18 @@ def rules() -> list[str]:
 
 
 def contender(name: str) -> Contender:
-    """The contender of a name; a learned rule has no rate that is tuned."""
+    """The contender of a name, or of a rule's file; a learned rule has no rate that is tuned."""
     if name in CONTENDERS:
         return CONTENDERS[name]
+    if name.endswith(".safetensors"):
+        return Contender(partial(_saved, name))
     if name in rules():
         return Contender(partial(_rule, name))
     raise unknown("optimiser of the benchmark", name, [*CONTENDERS, *rules()])
+
+
+def _saved(path: str, shown: Tensor) -> Rule:
+    return load_rule(path)
 
 
 def _rule(name: str, shown: Tensor) -> Rule:

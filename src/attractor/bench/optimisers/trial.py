@@ -15,7 +15,7 @@ from attractor.bench.optimisers.contenders import contender, make, rung
 from attractor.bench.optimisers.tasks import problem
 from attractor.errors import InputError
 from attractor.files import write_atomic
-from attractor.optimisers import attach, shipped
+from attractor.optimisers import Celo, attach, load_rule, shipped
 from attractor.optimisers.files import load_pretrained
 from attractor.optimisers.learned import fingerprint
 from attractor.results.standing import Outcome
@@ -114,6 +114,8 @@ def train(case: Case, rate: float | None, seed: int, split: Split) -> Trial:
     generator = torch.Generator().manual_seed(seed)
     network = whole.model(generator)
     making = make(case.contender, rate, whole.task.shown().x)
+    if isinstance(making, Celo):
+        making.horizon = case.horizon
     size, most = 500, QUICK_HELD_OUT if case.quick else HELD_OUT
     plan = Plan(
         case.horizon,
@@ -153,7 +155,8 @@ class Kept:
     """
 
     def __init__(self, case: Case, folder: Path) -> None:
-        self.path = folder / "trials" / f"{case.task}-{case.horizon}-{case.contender}.json"
+        of = Path(case.contender).name.removesuffix(".safetensors")
+        self.path = folder / "trials" / f"{case.task}-{case.horizon}-{of}.json"
         self.key = {"quick": case.quick, "attractor": __version__, "weights": _weights(case)}
         self.trials: list[Trial] = []
         try:
@@ -202,6 +205,8 @@ def _trial(row: dict[str, Any]) -> Trial:
 
 def _weights(case: Case) -> list[str]:
     """Fingerprints of the weights of a learned rule."""
+    if case.contender.endswith(".safetensors"):
+        return [fingerprint(load_rule(case.contender))]
     names = [one.partition("/") for one in shipped()]
     return [
         fingerprint(load_pretrained(kind, name))
