@@ -180,6 +180,7 @@ def pacer(rule: Any) -> Weights:
         "eta": array(rule.log_gain.exp()),
         "lambda": rule.logit_trend.sigmoid().item(),
         "r": rule.log_limit.exp().item(),
+        "omega": rule.log_wane.exp().item(),
     }
 
 

@@ -237,7 +237,8 @@ def pacer(
         Y, y, Z, zero = weights["steer"]
         net = (Z @ np.tanh(Y @ np.array([*told, math.log(sigma)]) + y) + zero).item()
         up, down, back = weights["eta"]
-        u = up * max(trend, 0) - down * max(-trend, 0) + back * max(-ell, 0) + 0.2 * net
+        u = (up * max(trend, 0) - down * max(-trend, 0)) / (1 + (t - 1) / weights["omega"])
+        u = u + back * max(-ell, 0) + 0.2 * net
         ell = min(max(ell + 0.2 * math.tanh(u / 0.2), -4.0), 6.0)
         next_tempo.append((ell, trend))
         share = min(1.0, weights["r"] / math.sqrt(sizes[0]))

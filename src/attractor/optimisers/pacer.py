@@ -60,7 +60,8 @@ class Pacer(Rule):
     .. math::
         c_t &= \overline{s_0 D_t} / \sqrt{\overline{D_t^2} \, (\overline{s_0^2} + 10^{-4})}, \qquad
         h_t = \lambda h_{t-1} + (1 - \lambda) c_t \\
-        u_t &= \eta_1 [h_t]_+ - \eta_2 [-h_t]_+ + \eta_3 [-\ell_t]_+ + \tfrac15 Z \tanh(Y [c_t,
+        u_t &= (\eta_1 [h_t]_+ - \eta_2 [-h_t]_+) / (1 + \tfrac{t - 1}{\omega}) + \eta_3 [-\ell_t]_+
+        + \tfrac15 Z \tanh(Y [c_t,
         h_t, \tfrac14 \log \overline{s_1^2}, \tfrac14 \log \overline{s_2^2}, \tfrac14 \log t,
         \ell_t, \log \sigma]) \\
         \ell_{t+1} &= \ell_t + \tfrac15 \tanh(5 u_t) \text{ between -4 and 6} \\
@@ -72,7 +73,8 @@ class Pacer(Rule):
     divides numbers by the root of their mean square in their tensor. The cosine :math:`c` is above
     zero while the gradient still points where the tensor has been going, that is, while its steps
     are too small: then its pace :math:`e^\ell` grows, by a fifth of its logarithm in an update at
-    most. It falls slowly once the gradients turn, for the average takes care of noise. Where
+    most. It falls slowly once the gradients turn, for the average takes care of noise, and settles
+    as a training goes on: else it would grow for ever where all is learnt by heart. Where
     gradients are suddenly r times as large as they have been, no more than that is taken of them,
     as Adafactor clips its updates: else a pace that is nearly too large ends in bursts.
 
@@ -133,6 +135,7 @@ class Pacer(Rule):
         self.log_gain = nn.Parameter(torch.tensor([0.2, 0.05, 0.1]).log())
         self.logit_trend = nn.Parameter(torch.logit(torch.tensor(0.9)))
         self.log_limit = nn.Parameter(torch.tensor(math.log(2.0)))
+        self.log_wane = nn.Parameter(torch.tensor(math.log(100.0)))
         self.units = whole("hidden_size", hidden_size, 0)
         if self.units:
             self.lift = head(11, self.units, generator)
@@ -216,7 +219,8 @@ class Pacer(Rule):
         log_share = (self.log_limit - size.log() / 2).clamp(max=0)
         trend = torch.lerp(cosine, old.trend, torch.sigmoid(self.logit_trend))
         faster, slower, back = self.log_gain.exp()
-        push = faster * trend.relu() - slower * (-trend).relu() + back * (-old.pace).relu()
+        push = faster * trend.relu() - slower * (-trend).relu()
+        push = push / (1 + old.t * torch.exp(-self.log_wane)) + back * (-old.pace).relu()
         if self.units:
             sizes = means(torch.stack([s[1].square(), s[2].square()], -1), view) + FLOOR
             logs = [*(sizes.log() / 4).unbind(-1), (old.t + 1).log() / 4]
@@ -234,7 +238,7 @@ class Pacer(Rule):
             return None
         rest = [*self.log_gain.exp().tolist(), self.logit_trend.sigmoid().item()]
         each = tuple(name for name in Averages._fields if name != "factors")
-        values = [*swept(self), *rest, self.log_limit.exp().item()]
+        values = [*swept(self), *rest, self.log_limit.exp().item(), self.log_wane.exp().item()]
         return Numbers(values, each=each, shared=Pace._fields)
 
     @property

@@ -83,7 +83,8 @@ struct AnytimeRule {
   using V = Vector<S>;
   static constexpr bool kPaced = false;
   enum { kMu, kNu, kRho, kW0, kW1, kW2, kStrength, kAgreement, kGamma, kTau, kPower, kKappa, kBeta,
-         kSize, kFaster, kSlower, kBack, kTrend, kLimit };
+         kSize, kFaster, kSlower, kBack, kTrend, kLimit,
+         kWane };
   const Swept of;  // a copy, which nothing that is written can change
   double t;
   S sign, forget[3], kept, w[3], n_whole, v_whole, strength, agreement, size, decay, q_moves, ahead_moves, keep;
@@ -190,6 +191,7 @@ struct PacerRule : AnytimeRule<S> {
     double cosine = all.along / of.size / __builtin_sqrt(way) / __builtin_sqrt(size);
     double h = given[Base::kTrend] * *trend + (1 - given[Base::kTrend]) * cosine, old = *pace;
     double push = h > 0 ? given[Base::kFaster] * h : given[Base::kSlower] * h;
+    push *= given[Base::kWane] / (given[Base::kWane] + this->t - 1);
     if (old < 0) push -= given[Base::kBack] * old;
     double next = old + 0.2 * __builtin_tanh(push / 0.2);
     *trend = S(h), *pace = S(next < -4 ? -4 : next > 6 ? 6 : next);
