@@ -129,9 +129,9 @@ def factored(
         place of averages.
     """
     parts = []
-    for number, (tensor, _) in enumerate(view.parts()):
+    pieces = zip(*(view.split(one) for one in (squares, row, column)), strict=True)
+    for (tensor, _), (now, r, c) in zip(view.parts(), pieces, strict=True):
         shape = view.shapes[tensor]
-        now, r, c = (view.split(one)[number] for one in (squares, row, column))
         r = torch.lerp(r, mean_over(-1, now, shape).expand_as(r), forget)
         c = torch.lerp(c, mean_over(-2, now, shape).expand_as(c), forget)
         if factored_dimensions(shape) is None:

@@ -83,8 +83,7 @@ struct AnytimeRule {
   using V = Vector<S>;
   static constexpr bool kPaced = false;
   enum { kMu, kNu, kRho, kW0, kW1, kW2, kStrength, kAgreement, kGamma, kTau, kPower, kKappa, kBeta,
-         kSize, kFaster, kSlower, kBack, kTrend, kLimit,
-         kWane };
+         kSize };
   const Swept of;  // a copy, which nothing that is written can change
   double t;
   S sign, forget[3], kept, w[3], n_whole, v_whole, strength, agreement, size, decay, q_moves, ahead_moves, keep;
@@ -163,6 +162,7 @@ struct PacerRule : AnytimeRule<S> {
   using Base = AnytimeRule<S>;
   using Base::of;
   static constexpr bool kPaced = true;
+  enum { kFaster = Base::kSize + 1, kSlower, kBack, kTrend, kLimit, kWane };
 
   PacerRule(const Sweep& sweep, const Swept& tensor) : Base(sweep, tensor) {
     this->size *= S(of.share * __builtin_exp(double(*static_cast<S*>(of.shared[1]))));
@@ -189,13 +189,13 @@ struct PacerRule : AnytimeRule<S> {
     S *pace = static_cast<S*>(of.shared[1]), *trend = static_cast<S*>(of.shared[2]);
     double size = all.size / of.size + 1e-4, way = all.way / of.size + 1e-24;
     double cosine = all.along / of.size / __builtin_sqrt(way) / __builtin_sqrt(size);
-    double h = given[Base::kTrend] * *trend + (1 - given[Base::kTrend]) * cosine, old = *pace;
-    double push = h > 0 ? given[Base::kFaster] * h : given[Base::kSlower] * h;
-    push *= given[Base::kWane] / (given[Base::kWane] + this->t - 1);
-    if (old < 0) push -= given[Base::kBack] * old;
+    double h = given[kTrend] * *trend + (1 - given[kTrend]) * cosine, old = *pace;
+    double push = h > 0 ? given[kFaster] * h : given[kSlower] * h;
+    push *= given[kWane] / (given[kWane] + this->t - 1);
+    if (old < 0) push -= given[kBack] * old;
     double next = old + 0.2 * __builtin_tanh(push / 0.2);
     *trend = S(h), *pace = S(next < -4 ? -4 : next > 6 ? 6 : next);
-    double share = given[Base::kLimit] / __builtin_sqrt(size);
+    double share = given[kLimit] / __builtin_sqrt(size);
     return share < 1 ? share : 1;
   }
 };
