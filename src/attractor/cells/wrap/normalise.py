@@ -21,6 +21,9 @@ from attractor.cells.gated import (
 from attractor.errors import InputError
 
 
+EPSILON = 1e-5
+
+
 class LayerNormCell(WrappedCell):
     r"""Layer normalisation: the input's and the state's sums are normalised over the units.
 
@@ -266,12 +269,13 @@ class StepNorm(nn.Module):
         """
         z = z.to(self.mean.dtype)
         if self.training and z.shape[0] > 1:
-            var, mean = torch.var_mean(z, dim=0, correction=0)
-            self._keep(mean.detach(), var.detach(), steps)
+            z, mean, scale = torch.native_batch_norm(
+                z, self.weight, None, None, None, True, 0.0, EPSILON
+            )
+            self._keep(mean, scale**-2 - EPSILON, steps)
         else:
             row = steps.long().clamp(max=self.mean.shape[0] - 1)
-            mean, var = self.mean[row], self.var[row]
-        z = (z - mean) * torch.rsqrt(var + 1e-5) * self.weight
+            z = (z - self.mean[row]) * torch.rsqrt(self.var[row] + EPSILON) * self.weight
         shift = self.bias if biases is None else joined(biases, self.bias)
         return z if shift is None else z + shift
 
