@@ -27,6 +27,7 @@ from attractor.optimisers import Maker, attach, choose
 from attractor.state import cloned
 from attractor.tasks import Batch, Shuffled, Split, StoredTask, joined
 from attractor.tasks.streams import Stream
+from attractor.training.clipping import cut_to_norm
 from attractor.training.process import Diverged, Row, finish
 from attractor.training.schedules import Schedule
 from attractor.training.supervised import Plan, casting
@@ -232,7 +233,7 @@ class Learner:
     def _limit(self) -> None:
         """Cut the gradient to what was asked for, and set the rate of this update."""
         if self.plan.clip is not None:
-            nn.utils.clip_grad_norm_(self._parameters, self.plan.clip)
+            cut_to_norm(self._parameters, self.plan.clip)
         if self.plan.clip_value is not None:
             nn.utils.clip_grad_value_(self._parameters, self.plan.clip_value)
         if self.plan.schedule is not None:

@@ -26,6 +26,7 @@ from attractor.meta.settings import (
     measured,
 )
 from attractor.optimisers import Maker, Rule
+from attractor.training.clipping import cut_to_norm
 from attractor.training.process import Row, finish
 from attractor.training.schedules import Schedule, scheduled
 
@@ -135,7 +136,7 @@ class MetaTrainer:
             if self.clamp is not None:
                 nn.utils.clip_grad_value_(self.rule.parameters(), self.clamp)
             if self.norm is not None:
-                nn.utils.clip_grad_norm_(self.rule.parameters(), self.norm)
+                cut_to_norm(self.rule.parameters(), self.norm)
             self.optimiser.step()
         if self.scheduler is not None:
             self.scheduler.step()

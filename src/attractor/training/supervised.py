@@ -20,6 +20,7 @@ from attractor.state import Nested, cloned
 from attractor.tasks import Objective, Split, Task
 from attractor.training.averaging import Average
 from attractor.training.carried import Carried, begin, seen_by
+from attractor.training.clipping import cut_to_norm
 from attractor.training.evaluate import averaged, evaluate
 from attractor.training.process import Diverged, Row
 from attractor.training.schedules import Schedule, plain, scheduled
@@ -233,11 +234,10 @@ class Supervised:
 
     def _clipped(self) -> float:
         """The norm of the gradient before it is cut to what the plan allows."""
-        parameters = [p for p in self.model.parameters() if p.grad is not None]
         limit = math.inf if self.plan.clip is None else self.plan.clip
-        norm = float(nn.utils.clip_grad_norm_(parameters, limit))
+        norm = cut_to_norm(self.model.parameters(), limit)
         if self.plan.clip_value is not None:
-            nn.utils.clip_grad_value_(parameters, self.plan.clip_value)
+            nn.utils.clip_grad_value_(self.model.parameters(), self.plan.clip_value)
         return norm
 
     def _casting(self) -> AbstractContextManager[Any]:

@@ -20,7 +20,6 @@ from attractor.cells.gated import (
 )
 from attractor.errors import InputError
 
-
 EPSILON = 1e-5
 
 
