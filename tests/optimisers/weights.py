@@ -181,6 +181,7 @@ def pacer(rule: Any) -> Weights:
         "lambda": rule.logit_trend.sigmoid().item(),
         "r": rule.log_limit.exp().item(),
         "omega": rule.log_wane.exp().item(),
+        "chi": rule.log_return.exp().item(),
     }
 
 

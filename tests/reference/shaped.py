@@ -242,7 +242,8 @@ def pacer(
         ell = min(max(ell + 0.2 * math.tanh(u / 0.2), -4.0), 6.0)
         next_tempo.append((ell, trend))
         share = min(1.0, weights["r"] / math.sqrt(sizes[0]))
-        move = math.exp(ell) * share * sigma ** weights["e"] * d + weights["delta"] * p
+        pace = math.exp(ell / (1 + t / weights["chi"]))
+        move = pace * share * sigma ** weights["e"] * d + weights["delta"] * p
         moves.append(lr * rate * move.reshape(-1))
     z = z - np.concatenate(moves)
     c = weights["kappa"] / (t - 1 + weights["kappa"])

@@ -66,15 +66,17 @@ class Pacer(Rule):
         \ell_t, \log \sigma]) \\
         \ell_{t+1} &= \ell_t + \tfrac15 \tanh(5 u_t) \text{ between -4 and 6} \\
         r_t &= \min(1, r / \sqrt{\overline{s_0^2} + 10^{-4}}), \qquad
-        q_t = \gamma (1 + t / \tau)^{-p} (e^{\ell_{t+1}} r_t \sigma^e d_t + \delta \theta_t)
+        q_t = \gamma (1 + t / \tau)^{-p} (e^{\ell_{t+1} / (1 + t / \chi)} r_t \sigma^e d_t
+        + \delta \theta_t)
 
     The fast iterate, which moves by :math:`-q_t`, its average, and the size :math:`\sigma` of a
     tensor are those of `Anytime`; :math:`D` is how far the average is from the fast iterate, and N
     divides numbers by the root of their mean square in their tensor. The cosine :math:`c` is above
     zero while the gradient still points where the tensor has been going, that is, while its steps
-    are too small: then its pace :math:`e^\ell` grows, by a fifth of its logarithm in an update at
-    most. It falls slowly once the gradients turn, for the average takes care of noise, and settles
-    as a training goes on: else it would grow for ever where all is learnt by heart. Where
+    are too small: then its pace grows, :math:`\ell` by a fifth in an update at most. It falls slowly
+    once the gradients turn, for the average takes care of noise, and settles as a training goes
+    on: else it would grow for ever where all is learnt by heart. In trainings of many times
+    :math:`\chi` updates it goes back to that of `Anytime`, which ends lower there. Where
     gradients are suddenly r times as large as they have been, no more than that is taken of them,
     as Adafactor clips its updates: else a pace that is nearly too large ends in bursts.
 
@@ -136,6 +138,7 @@ class Pacer(Rule):
         self.logit_trend = nn.Parameter(torch.logit(torch.tensor(0.9)))
         self.log_limit = nn.Parameter(torch.tensor(math.log(2.0)))
         self.log_wane = nn.Parameter(torch.tensor(math.log(100.0)))
+        self.log_return = nn.Parameter(torch.tensor(math.log(1000.0)))
         self.units = whole("hidden_size", hidden_size, 0)
         if self.units:
             self.lift = head(11, self.units, generator)
@@ -163,7 +166,8 @@ class Pacer(Rule):
         sigma = log_sizes(view, tensor_size, params).expand_as(t)
         pace, trend, log_share = self.paced(s, apart, sigma, state.shared, view)
         log_gamma = self.log_gamma - self.log_p.exp() * torch.log1p(t / self.log_tau.exp())
-        rates = torch.exp(log_gamma + pace + log_share + self.size_power * sigma)
+        ahead_by = pace / (1 + t / self.log_return.exp())
+        rates = torch.exp(log_gamma + ahead_by + log_share + self.size_power * sigma)
         c = torch.exp(self.log_kappa) / (t - 1 + torch.exp(self.log_kappa))
         told = spread(torch.stack([log_gamma.exp(), rates, c], -1), view)
         gamma, rate, c = told.unbind(-1)
@@ -238,8 +242,8 @@ class Pacer(Rule):
             return None
         rest = [*self.log_gain.exp().tolist(), self.logit_trend.sigmoid().item()]
         each = tuple(name for name in Averages._fields if name != "factors")
-        values = [*swept(self), *rest, self.log_limit.exp().item(), self.log_wane.exp().item()]
-        return Numbers(values, each=each, shared=Pace._fields)
+        rest += torch.stack([self.log_limit, self.log_wane, self.log_return]).exp().tolist()
+        return Numbers([*swept(self), *rest], each=each, shared=Pace._fields)
 
     @property
     def beta(self) -> Tensor:

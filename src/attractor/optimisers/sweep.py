@@ -45,7 +45,7 @@ class Sweep(ctypes.Structure):
         ("threads", ctypes.c_int32),
         ("count", ctypes.c_int64),
         ("tensors", ctypes.POINTER(Swept)),
-        ("number", ctypes.c_double * 20),
+        ("number", ctypes.c_double * 24),
     )
 
 

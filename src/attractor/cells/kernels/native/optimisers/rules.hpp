@@ -162,10 +162,11 @@ struct PacerRule : AnytimeRule<S> {
   using Base = AnytimeRule<S>;
   using Base::of;
   static constexpr bool kPaced = true;
-  enum { kFaster = Base::kSize + 1, kSlower, kBack, kTrend, kLimit, kWane };
+  enum { kFaster = Base::kSize + 1, kSlower, kBack, kTrend, kLimit, kWane, kReturn };
 
   PacerRule(const Sweep& sweep, const Swept& tensor) : Base(sweep, tensor) {
-    this->size *= S(of.share * __builtin_exp(double(*static_cast<S*>(of.shared[1]))));
+    double home = sweep.number[kReturn], pace = *static_cast<S*>(of.shared[1]);
+    this->size *= S(of.share * __builtin_exp(pace * home / (home + this->t)));
   }
 
   Sums sums(int64_t first, int64_t last) const {

@@ -21,7 +21,7 @@ struct Sweep {
   int32_t bytes, threads;
   int64_t count;
   Swept* tensors;
-  double number[20];  // of the rule
+  double number[24];  // of the rule
 };
 
 // A rule in one instruction set. It returns 0 if all went well, or 1 if a gradient is not finite
