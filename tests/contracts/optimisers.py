@@ -31,6 +31,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "small_fc": {"hidden_size": 3, "scale": 0.1, "exponent": 0.2},
     "pacer": {"hidden_size": 3},
     "celo": {"hidden_size": 3, "scheduler_size": 4, "horizon": 9},
+    "velo": {"hidden_size": 3, "scheduler_size": 4, "perceptrons": 5, "horizon": 9},
 }
 
 

@@ -55,6 +55,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "optimisers/anytime.py": ("optimisers/test_anytime.py", "optimisers/test_rules.py"),
     "optimisers/pacer.py": ("optimisers/test_pacer.py", "optimisers/test_rules.py"),
     "optimisers/celo.py": ("optimisers/test_celo.py", "optimisers/test_rules.py"),
+    "optimisers/velo.py": ("optimisers/test_velo.py", "optimisers/test_rules.py"),
     "optimisers/small_fc.py": ("optimisers/test_pacer.py", "optimisers/test_rules.py"),
     "optimisers/features.py": ("optimisers/test_pacer.py", "optimisers/test_rules.py"),
     "optimisers/preprocess.py": ("optimisers/test_rules.py",),

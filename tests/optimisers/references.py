@@ -22,11 +22,12 @@ from attractor.optimisers import (
     RNNprop,
     Rule,
     SmallFC,
+    Velo,
 )
 from cells.against import array
 from contracts.cells import seeded
 from optimisers import weights
-from reference import rules, shaped
+from reference import rules, scheduled, shaped
 
 SHAPES = ((2, 2), (), (4,))
 """Of the tensors of the networks that are compared."""
@@ -143,7 +144,14 @@ def small_fc(**options: Any) -> Case:
 
 def celo(**options: Any) -> Case:
     rule = random(Celo(hidden_size=3, scheduler_size=5, **options))
-    return Case(rule, shaped.celo, weights.celo(rule), {"tensors": SHAPES})
+    return Case(rule, scheduled.celo, weights.celo(rule), {"tensors": SHAPES})
+
+
+def velo(**options: Any) -> Case:
+    rule = random(Velo(hidden_size=3, scheduler_size=5, perceptrons=4, **options))
+    for value in rule.parameters():
+        value.data *= 0.3
+    return Case(rule, scheduled.velo, weights.velo(rule), {"tensors": SHAPES})
 
 
 def pacer(**options: Any) -> Case:
@@ -189,6 +197,7 @@ REFERENCES: dict[str, list[Callable[[], Case]]] = {
         lambda: small_fc(layers=1, scale=0.2),
     ],
     "celo": [lambda: celo(horizon=7)],
+    "velo": [lambda: velo(horizon=7)],
     "anytime": [anytime],
     "pacer": [pacer, lambda: pacer(hidden_size=3)],
 }

@@ -20,7 +20,7 @@ from contracts.cells import seeded
 from contracts.optimisers import make_rule
 from optimisers import weights
 from optimisers.references import random
-from reference import shaped
+from reference import scheduled
 
 SHAPES = ((2, 40), (3,), (3, 2, 5, 4), (), (6, 3))
 COUNT = 80 + 3 + 120 + 1 + 18
@@ -43,7 +43,7 @@ def test_unequal_tensors_against_numpy(told: bool) -> None:
         steps, state = rule.update(slope * (theta - 1), state, theta, seen)
         theta = theta + steps
         gradient = array(slope) * (expected - 1.0)
-        expected, own = shaped.celo(
+        expected, own = scheduled.celo(
             weights.celo(rule),
             expected,
             gradient,

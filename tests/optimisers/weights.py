@@ -195,12 +195,22 @@ def small_fc(rule: Any) -> Weights:
 
 
 def celo(rule: Any) -> Weights:
-    def of(*layers: Any) -> list[tuple[Array, Array]]:
-        return [(array(one.weight), array(one.bias)) for one in layers]
+    return scheduled(rule) | {"layers": _pairs(*rule.layers)}
 
+
+def velo(rule: Any) -> Weights:
+    bank = zip(rule.weights, rule.biases, strict=True)
+    found = scheduled(rule) | {"bank": [(array(weight), array(bias)) for weight, bias in bank]}
+    return found | {"scheduler": [*found["scheduler"], *_pairs(rule.choose)]}
+
+
+def scheduled(rule: Any) -> Weights:
     return {
         "horizon": rule.horizon,
-        "layers": of(*rule.layers),
-        "scheduler": of(rule.read, rule.mix, rule.gates, rule.rate),
+        "scheduler": _pairs(rule.read, rule.mix, rule.gates, rule.rate),
         "begin": (array(rule.hidden), array(rule.cell)),
     }
+
+
+def _pairs(*layers: Any) -> list[tuple[Array, Array]]:
+    return [(array(one.weight), array(one.bias)) for one in layers]

@@ -23,6 +23,7 @@ from attractor.optimisers.pacer import Pacer as Pacer
 from attractor.optimisers.preprocess import preprocess as preprocess
 from attractor.optimisers.published import load_celo as load_celo
 from attractor.optimisers.published import load_published as load_published
+from attractor.optimisers.published import load_velo as load_velo
 from attractor.optimisers.rnnprop import RNNprop as RNNprop
 from attractor.optimisers.rule import Rule as Rule
 from attractor.optimisers.small_fc import SmallFC as SmallFC
@@ -36,4 +37,5 @@ from attractor.optimisers.state import State as State
 from attractor.optimisers.table import OPTIMISERS as OPTIMISERS
 from attractor.optimisers.table import Entry as Entry
 from attractor.optimisers.table import Maker as Maker
+from attractor.optimisers.velo import Velo as Velo
 from attractor.optimisers.view import View as View

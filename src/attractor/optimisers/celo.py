@@ -119,38 +119,15 @@ class Celo(Rule):
         self.cell = nn.Parameter(torch.zeros(memory))
 
     def init(self, params: Tensor, view: View) -> State:
-        three, one = (params.new_zeros(*params.shape, k) for k in (3, 1))
-        clock = params.new_zeros(len(params), len(view.parts()))
-        loss = clock.new_zeros(*clock.shape, AVERAGES)
-        hidden, cell = (one.expand(*clock.shape, -1).clone() for one in (self.hidden, self.cell))
-        course = Course(clock, hidden, cell, loss, torch.full_like(loss, 1e12))
-        return State(Averages(three, one, three, three), course)
+        return begun(params, view, self.hidden, self.cell)
 
     def update(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
-        old = state.each
-        g = grads.clamp(-LARGEST, LARGEST)[..., None]
-        forget = g.new_tensor([1 - memory for memory in MEMORIES])
-        m = torch.lerp(old.m, g.expand_as(old.m), forget)
-        rms = torch.lerp(old.rms, g.square(), 1 - RMS_MEMORY)
-        row, column, of_g, of_m = factored(
-            old.row,
-            old.column,
-            g.square() + 1e-30,
-            forget,
-            view,
-            lambda v: v.clamp(min=1e-25).rsqrt(),  # of less, derivatives are not finite
-        )
-        small = (rms + 1e-6).rsqrt()
-        seen = [g, g.clamp(-0.1, 0.1), params[..., None], m, rms, m * small, small, g * of_g]
-        seen += [g * small, row, column, (row + 1e-8).rsqrt(), (column + 1e-8).rsqrt(), m * of_m]
-        x = normalised(torch.cat(seen, -1), view)
+        x, each = perceived(grads, state.each, params, view)
         for layer in self.layers[:-1]:
             x = torch.relu(layer(x))
         direction, power = self.layers[-1](x).unbind(-1)
         course, rate = self.scheduled(state.shared, view.loss)
-        size = (means(params.square(), view) + 1e-9).sqrt()
-        step = -SMALL_STEP * direction * torch.exp(SMALL_STEP * power) * spread(rate * size, view)
-        return step, State(Averages(m, rms, row, column), course)
+        return moved(direction, power, rate, params, view), State(each, course)
 
     def scheduled(self, old: Course, loss: Tensor | None) -> tuple[Course, Tensor]:
         """The course of each tensor after one more update, and what its steps are multiplied by.
@@ -158,29 +135,90 @@ class Celo(Rule):
         Shape:
             loss ``(learners,)``; the rates ``(learners, tensors)``.
         """
-        t = old.t + 1
-        average, lowest, seen = self.losses(old, t.new_ones(len(t)) if loss is None else loss)
-        place = torch.tanh(10 * (old.t[..., None] / self.horizon - t.new_tensor(PLACES)))
-        y = torch.cat([place, seen], -1)
+        y, course = heard(old, loss, self.horizon)
         x = self.read(y) + torch.relu(self.mix(y))
-        i, a, f, o = self.gates(torch.cat([x, old.hidden], -1)).chunk(4, -1)
-        cell = torch.sigmoid(f + 1) * old.cell + torch.sigmoid(i) * torch.tanh(a)
-        hidden = torch.sigmoid(o) * torch.tanh(cell)
+        hidden, cell = remembered(self.gates(torch.cat([x, old.hidden], -1)), old.cell)
         rate = 0.1 * self.rate(hidden)[..., 0].exp()
-        return Course(t, hidden, cell, average, lowest), rate
+        return course._replace(hidden=hidden, cell=cell), rate
 
-    def losses(self, old: Course, loss: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Averages of the loss, their lowest values, and what the scheduler reads of them."""
-        t = old.t[..., None] + 1
-        spans = torch.logspace(1, math.log10(self.horizon), AVERAGES, dtype=t.dtype)
-        memory = torch.exp(-1 / spans.to(t.device))
-        whole = 1 - memory**t
-        now = loss.to(t)[:, None, None].expand_as(t)
-        largest = (old.loss / whole).amax(-1, keepdim=True).abs() * 2
-        now = torch.where(t == 1, now, torch.minimum(largest, now))
-        average = old.loss * memory + now * (1 - memory)
-        mean = average / whole
-        lowest = torch.minimum(old.lowest, mean)
-        span = (mean[..., 1:] - lowest[..., :-1]).clamp(min=1e-8)
-        seen = ((mean[..., :-1] - lowest[..., :-1]) / span - 1).clamp(-1, 1)
-        return average, lowest, torch.where(t <= 2, torch.zeros_like(seen), seen)
+
+def begun(params: Tensor, view: View, hidden: Tensor, cell: Tensor) -> State:
+    """No averages and no losses yet, and a scheduler of each tensor that begins there."""
+    three, one = (params.new_zeros(*params.shape, k) for k in (3, 1))
+    clock = params.new_zeros(len(params), len(view.parts()))
+    loss = clock.new_zeros(*clock.shape, AVERAGES)
+    hidden, cell = (begin.expand(*clock.shape, -1).clone() for begin in (hidden, cell))
+    course = Course(clock, hidden, cell, loss, torch.full_like(loss, 1e12))
+    return State(Averages(three, one, three, three), course)
+
+
+def perceived(grads: Tensor, old: Averages, params: Tensor, view: View) -> tuple[Tensor, Averages]:
+    """What the perceptron reads of each coordinate, and the next averages.
+
+    Shape:
+        grads and params ``(learners, coordinates)``; the first result has 30 numbers of each.
+    """
+    g = grads.clamp(-LARGEST, LARGEST)[..., None]
+    forget = g.new_tensor([1 - memory for memory in MEMORIES])
+    m = torch.lerp(old.m, g.expand_as(old.m), forget)
+    rms = torch.lerp(old.rms, g.square(), 1 - RMS_MEMORY)
+    row, column, of_g, of_m = factored(
+        old.row,
+        old.column,
+        g.square() + 1e-30,
+        forget,
+        view,
+        lambda v: v.clamp(min=1e-23).rsqrt(),  # of less, derivatives are not finite
+    )
+    small = (rms + 1e-6).rsqrt()
+    seen = [g, g.clamp(-0.1, 0.1), params[..., None], m, rms, m * small, small, g * of_g]
+    seen += [g * small, row, column, (row + 1e-8).rsqrt(), (column + 1e-8).rsqrt(), m * of_m]
+    return normalised(torch.cat(seen, -1), view), Averages(m, rms, row, column)
+
+
+def heard(old: Course, loss: Tensor | None, horizon: int) -> tuple[Tensor, Course]:
+    """How far a training is and how its loss went, and the course with one more loss.
+
+    Shape:
+        loss ``(learners,)``; the first result has 18 numbers of each tensor.
+    """
+    average, lowest, seen = losses(old, loss, horizon)
+    place = torch.tanh(10 * (old.t[..., None] / horizon - old.t.new_tensor(PLACES)))
+    return torch.cat([place, seen], -1), old._replace(t=old.t + 1, loss=average, lowest=lowest)
+
+
+def losses(old: Course, loss: Tensor | None, horizon: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Averages of the loss, 1 if it is not told, their lowest values, and what is read of them."""
+    t = old.t[..., None] + 1
+    spans = torch.logspace(1, math.log10(horizon), AVERAGES, dtype=t.dtype)
+    memory = torch.exp(-1 / spans.to(t.device))
+    whole = 1 - memory**t
+    now = torch.ones_like(t) if loss is None else loss.to(t)[:, None, None].expand_as(t)
+    largest = (old.loss / whole).amax(-1, keepdim=True).abs() * 2
+    now = torch.where(t == 1, now, torch.minimum(largest, now))
+    average = old.loss * memory + now * (1 - memory)
+    mean = average / whole
+    lowest = torch.minimum(old.lowest, mean)
+    above, span = mean[..., :-1] - lowest[..., :-1], mean[..., 1:] - lowest[..., :-1]
+    rounding = 8 * torch.finfo(t.dtype).eps * lowest[..., :-1].abs()
+    above = torch.where(above > rounding, above, 0)  # which would be divided by 1e-8
+    seen = (above / span.clamp(min=1e-8) - 1).clamp(-1, 1)
+    return average, lowest, torch.where(t <= 2, torch.zeros_like(seen), seen)
+
+
+def remembered(sums: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """The next hidden and cell state of an LSTM whose gates have these sums."""
+    i, a, f, o = sums.chunk(4, -1)
+    cell = torch.sigmoid(f + 1) * cell + torch.sigmoid(i) * torch.tanh(a)
+    return torch.sigmoid(o) * torch.tanh(cell), cell
+
+
+def moved(direction: Tensor, power: Tensor, rate: Tensor, params: Tensor, view: View) -> Tensor:
+    """The step of each coordinate, in proportion to the size of its tensor.
+
+    Shape:
+        direction, power, params and the result ``(learners, coordinates)``; rate ``(learners,
+        tensors)``.
+    """
+    size = (means(params.square(), view) + 1e-9).sqrt()
+    return -SMALL_STEP * direction * torch.exp(SMALL_STEP * power) * spread(rate * size, view)

@@ -236,19 +236,20 @@ class Learned(Optimizer):
     def _pieces(
         self, context: Tensor | None, *, everyone: bool = False
     ) -> Iterator[tuple[list[Tensor], View]]:
-        """What is updated together: a parameter at a time, all of them for a whole rule, or those
-        of a group for one that sees whole tensors.
+        """What is updated together: a parameter at a time, or all of them for a rule that is whole
+        or sees whole tensors; those of a group, if it heeds the group's rate itself.
 
         Those without a gradient are left out, unless everyone is asked for.
         """
+        params = [p for group in self.param_groups for p in group["params"]]
         if self.rule.tensorwise and not everyone:
-            for group in self.param_groups:
-                tables = {group["params"][place] for place in group["tables"]}
-                some = [p for p in group["params"] if p.grad is not None and p.numel()]
+            tables = {params[place] for place in self._tables()}
+            apart = [group["params"] for group in self.param_groups]
+            for together in apart if self.rule.averages else [params]:
+                some = [p for p in together if p.grad is not None and p.numel()]
                 if some:
                     yield some, View.of(some, (i for i, p in enumerate(some) if p in tables))
             return
-        params = [p for group in self.param_groups for p in group["params"]]
         view = View.of(params, self._tables())._replace(context=context)
         if self.rule.whole:
             if any(p.grad is not None for p in params):

@@ -73,12 +73,12 @@ class Pacer(Rule):
     tensor are those of `Anytime`; :math:`D` is how far the average is from the fast iterate, and N
     divides numbers by the root of their mean square in their tensor. The cosine :math:`c` is above
     zero while the gradient still points where the tensor has been going, that is, while its steps
-    are too small: then its pace grows, :math:`\ell` by a fifth in an update at most. It falls slowly
-    once the gradients turn, for the average takes care of noise, and settles as a training goes
-    on: else it would grow for ever where all is learnt by heart. In trainings of many times
-    :math:`\chi` updates it goes back to that of `Anytime`, which ends lower there. Where
-    gradients are suddenly r times as large as they have been, no more than that is taken of them,
-    as Adafactor clips its updates: else a pace that is nearly too large ends in bursts.
+    are too small: then its pace grows, :math:`\ell` by at most a fifth in an update. It falls
+    slowly once the gradients turn, for the average takes care of noise, and settles as a training
+    goes on: else it would grow for ever where all is learnt by heart. In trainings of many times
+    :math:`\chi` updates it goes back to that of `Anytime`, which ends lower there. Where gradients
+    are suddenly r times as large as they have been, no more than that is taken of them, as
+    Adafactor clips its updates: else a pace that is nearly too large ends in bursts.
 
     In the manner of Celo, a network with few weights can serve every parameter and read what
     Adafactor and momenta of several memories make of gradients (A, B); another one, recurrent by

@@ -11,6 +11,7 @@ from torch import Tensor
 from attractor.errors import InputError
 from attractor.optimisers.celo import Celo
 from attractor.optimisers.small_fc import SmallFC
+from attractor.optimisers.velo import TOLD, Velo
 
 DECAYS = ("momentum_decays", "rms_decays", "adafactor_decays")
 MULO: dict[str, tuple[float, ...]] = {
@@ -57,7 +58,7 @@ def load_published(
         raise InputError(
             f"expected weights of a perceptron that reads 39 numbers and says 2 in {path}, but got "
             f"layers of shapes {sizes} (names: {', '.join(sorted(found)[:4])}, ...). Only muLO and "
-            "small_fc_lopt have this form. Try load_celo for Celo's; VeLO's are not known."
+            "small_fc_lopt have this form. Try load_celo or load_velo for Celo's and VeLO's."
         )
     rule = SmallFC(hidden_size=units, layers=len(sizes) - 1, scale=scale, exponent=exponent)
     state = {name: torch.as_tensor(given[name]).reshape(-1).float() for name in DECAYS}
@@ -94,7 +95,7 @@ def load_celo(path: str | Path, *, horizon: int) -> Celo:
         units, memory = state["layers.1.weight"].shape[0], state["hidden"].shape[0]
         rule = Celo(horizon=horizon, hidden_size=units, scheduler_size=memory)
         rule.load_state_dict(state)
-    except (KeyError, IndexError, RuntimeError) as error:
+    except (KeyError, IndexError, ValueError, RuntimeError) as error:
         raise InputError(
             f"expected the weights of Celo in {path}, with one perceptron, but got "
             f"{', '.join(sorted(found)[:4])}, ... ({error}). Get its theta.state, and write it as "
@@ -103,26 +104,79 @@ def load_celo(path: str | Path, *, horizon: int) -> Celo:
     return rule
 
 
+def load_velo(path: str | Path, *, horizon: int) -> Velo:
+    """A `Velo` with the weights that its authors published.
+
+    They keep them in msgpack, as ``params`` below a name such as
+    ``aug12_continue_on_bigger_2xbs_200kstep_bigproblem_v2_5620``. Write the tree that
+    ``flax.serialization.msgpack_restore`` makes of it as safetensors first, its names joined by
+    ``/``, from ``ff_mod_stack``, ``rnn_params`` and ``lstm_init_state`` on.
+
+    Args:
+        path: the safetensors file.
+        horizon: the updates of the training that it is for.
+
+    Example:
+        >>> rule = load_velo("velo/params.safetensors", horizon=10_000)  # doctest: +SKIP
+        >>> optimiser = rule(model.parameters())  # doctest: +SKIP
+        >>> optimiser.step(lambda: loss)  # doctest: +SKIP
+    """
+    found = _read(Path(path))
+    try:
+        state = _of_velo(found)
+        count, units = state["biases.0"].shape
+        rule = Velo(
+            horizon=horizon,
+            hidden_size=units,
+            scheduler_size=len(state["hidden"]),
+            perceptrons=count,
+        )
+        rule.load_state_dict(state)
+    except (KeyError, IndexError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"expected the weights of VeLO in {path}, but got {', '.join(sorted(found)[:4])}, ... "
+            f"({error}). Get its params, and write them as safetensors."
+        ) from error
+    return rule
+
+
 def _of_celo(found: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What JAX keeps transposed, and the perceptron in parts, of which there may be several."""
+    """One perceptron, as layers, and its scheduler."""
+    weights, biases = _perceptrons(found)
+    if len(weights[0]) != 1:
+        raise RuntimeError(f"{len(weights[0])} perceptrons")
+    state = {f"layers.{i}.weight": w[0].mT.contiguous() for i, w in enumerate(weights)}
+    state |= {f"layers.{i}.bias": b[0].clone() for i, b in enumerate(biases)}
+    return state | _scheduler(found, {})
 
-    def of(name: str) -> Tensor:
-        one = found[f"ff_mod_stack/~/{name}"]
-        if len(one) != 1:
-            raise RuntimeError(f"{len(one)} perceptrons")
-        return one[0]
 
-    parts = [of(f"w0__{i}") for i in range(sum("/~/w0__" in name for name in found))]
-    weights = [torch.cat(parts), of("w1"), of("w2")[:, :2]]
-    biases = [of("b0"), of("b1"), of("b2")[:2]]
-    state = {f"layers.{i}.weight": w.mT.contiguous() for i, w in enumerate(weights)}
-    state |= {f"layers.{i}.bias": b.clone() for i, b in enumerate(biases)}
+def _of_velo(found: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Perceptrons to mix and the network that does; without what it reads in validation."""
+    weights, biases = _perceptrons(found)
+    state = {f"weights.{i}": weight for i, weight in enumerate(weights)}
+    state |= {f"biases.{i}": bias for i, bias in enumerate(biases)}
+    state |= _scheduler(found, {"choose": "rnn_to_controls"})
+    read = {name: state[name][:, :TOLD].contiguous() for name in ("read.weight", "mix.weight")}
+    return state | read
+
+
+def _perceptrons(found: Mapping[str, Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """Weights ``(perceptrons, inputs, outputs)`` and biases, of whose answers two are of use."""
+    own = {name.removeprefix("ff_mod_stack/~/"): one for name, one in found.items()}
+    parts = [own[f"w0__{i}"] for i in range(sum(name.startswith("w0__") for name in own))]
+    weights = [torch.cat(parts, 1) if parts else own["w0__0"], own["w1"], own["w2"][..., :2]]
+    biases = [own["b0"], own["b1"], own["b2"][..., :2]]
+    return [w.contiguous() for w in weights], [b.contiguous() for b in biases]
+
+
+def _scheduler(found: Mapping[str, Tensor], more: Mapping[str, str]) -> dict[str, Tensor]:
+    """The recurrent network, whose weights JAX keeps transposed, and where it begins."""
     names = {"read": "linear_2", "mix": "linear_1", "gates": "rnn/linear", "rate": "step_size"}
-    for own, name in names.items():
+    state = {name: found[f"lstm_init_state/{name}"][0] for name in ("hidden", "cell")}
+    for own, name in {**names, **more}.items():
         state[f"{own}.weight"] = found[f"rnn_params/{name}/w"].mT.contiguous()
         state[f"{own}.bias"] = found[f"rnn_params/{name}/b"]
-    begin = {name: found[f"lstm_init_state/{name}"][0] for name in ("hidden", "cell")}
-    return state | begin
+    return state
 
 
 def _of_pylo(found: Mapping[str, Tensor]) -> list[tuple[Tensor, Tensor]]:

@@ -27,6 +27,7 @@ from attractor.optimisers.pacer import Pacer
 from attractor.optimisers.rnnprop import RNNprop
 from attractor.optimisers.rule import Rule
 from attractor.optimisers.small_fc import SmallFC
+from attractor.optimisers.velo import Velo
 from attractor.tables import lookup
 
 Maker = Callable[[Iterable[Any]], Optimizer]
@@ -125,6 +126,7 @@ OPTIMISERS: dict[str, Entry] = {
     "hierarchical": Entry(HierarchicalOptimiser),
     "small_fc": Entry(SmallFC),
     "celo": Entry(Celo),
+    "velo": Entry(Velo),
     "anytime": Entry(Anytime),
     "pacer": Entry(Pacer),
     "adadelta": Entry(optim.Adadelta, "zeiler2012adadelta"),
