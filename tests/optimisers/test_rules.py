@@ -15,12 +15,14 @@ from attractor.optimisers import (
     GlobalOptimiser,
     IHCLSTMOptimiser,
     LSTMOptimiser,
+    Pacer,
+    Rule,
     View,
     preprocess,
 )
 from cells.against import agree, array, normal
 from contracts.cells import seeded
-from contracts.optimisers import NAMES
+from contracts.optimisers import NAMES, make_rule
 from optimisers.references import COORDINATES, PIXELS, REFERENCES, SHAPES
 from reference import rules
 
@@ -155,3 +157,16 @@ def test_any_cell_takes_the_place_of_the_lstm(cell: str) -> None:
     assert params.shape == (2, 5)
     assert params.isfinite().all()
     assert steps.any()
+
+
+@pytest.mark.parametrize("rule", [Anytime(), Pacer(), make_rule("rnnprop")])
+def test_a_square_that_overflows_is_no_nan(rule: Rule) -> None:
+    """As in Adam, where a coordinate whose square was infinite stands still."""
+    params = torch.linspace(-1, 1, 6)[None]
+    view = View.of([params[0]])
+    state = rule.init(params, view)
+    for step in range(4):
+        grads = torch.ones(1, 6)
+        grads[0, 2] = 1e25 if step == 1 else 1.0
+        moves, state = rule.update(grads, state, params, view)
+        assert moves.detach().isfinite().all()

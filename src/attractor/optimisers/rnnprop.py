@@ -108,7 +108,7 @@ class RNNprop(Rule):
         m, v, layers = state.each
         t = state.shared.t[:, None] + 1
         m = torch.lerp(m, grads, 1 - self.beta1)
-        v = torch.lerp(v, grads.square(), 1 - self.beta2)
+        v = self.beta2 * v + (1 - self.beta2) * grads.square()  # stays infinite once it is
         scale = (v / (1 - self.beta2**t) + EPSILON**2).rsqrt()
         pair = torch.stack([grads * scale, m / (1 - self.beta1**t) * scale], dim=-1)
         h, layers = self.stack(F.elu(self.lift(pair)), layers)

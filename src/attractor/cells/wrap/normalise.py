@@ -142,9 +142,7 @@ class BatchNormCell(WrappedCell):
 
     reference = "cooijmans2017recurrent"
 
-    def __init__(
-        self, cell: GatedCell[Any, Any], max_steps: int, *, momentum: float = 0.1
-    ) -> None:
+    def __init__(self, cell: GatedCell[Any, Any], max_steps: int, *, momentum: float = 0.1) -> None:
         check_normalisable(cell, "batch_norm")
         positive(type(self), "max_steps", max_steps)
         super().__init__(cell)
