@@ -14,7 +14,7 @@ SECONDS = 6.0
 
 @cache
 def costs() -> dict[str, Any]:
-    """By experiment, the minutes of one run and the number of seeds of its file."""
+    """By experiment, the seeds of its file and the minutes of one run, of some variants by name."""
     text = Path(__file__).with_name("costs.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
@@ -39,7 +39,13 @@ def minutes(target: Target, budget: Budget) -> float | None:
     if not asked or not all(name in costs() for name in asked):
         return None
     each = (
-        costs()[name]["minutes"] * len(labels) * (count or costs()[name]["seeds"])
+        sum(run_minutes(name, label) for label in labels) * (count or costs()[name]["seeds"])
         for name, (count, labels) in asked.items()
     )
     return float(sum(each))
+
+
+def run_minutes(experiment: str, label: str) -> float:
+    """Estimated minutes of one core for a run of an experiment's variant."""
+    cost = costs()[experiment]
+    return float(cost.get("variants", {}).get(label, cost["minutes"]))
