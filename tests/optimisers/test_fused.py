@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from attractor.cells.kernels import STATUS
-from attractor.optimisers import LSTMOptimiser, Rule, State, View, fused, mtl2l, recurrent
+from attractor.optimisers import LSTMOptimiser, Rule, State, View, fused
 from attractor.optimisers.blocks import advance
+from attractor.optimisers.rules import mtl2l, recurrent
 from contracts.cells import seeded
 from contracts.optimisers import LENGTH, make_rule
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from attractor.optimisers.recurrent import CellStack, head
+from attractor.optimisers.rules.recurrent import CellStack, head
 from cells.against import normal
 from contracts.cells import seeded
 

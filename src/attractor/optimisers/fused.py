@@ -15,7 +15,7 @@ from torch import Tensor
 from attractor.cells.kernels.fused import unwatched
 from attractor.cells.kernels.native import STATUS, Call, empty, pointers, run
 from attractor.cells.kernels.plan import uniform
-from attractor.optimisers.preprocess import preprocess
+from attractor.optimisers.rules.preprocess import preprocess
 
 LARGEST = 80.0
 """Of p: beyond it the bounds of what counts as a small gradient leave the range of a float."""

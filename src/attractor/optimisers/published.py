@@ -9,9 +9,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from attractor.errors import InputError
-from attractor.optimisers.celo import Celo
-from attractor.optimisers.small_fc import SmallFC
-from attractor.optimisers.velo import TOLD, Velo
+from attractor.optimisers.rules.celo import Celo
+from attractor.optimisers.rules.small_fc import SmallFC
+from attractor.optimisers.rules.velo import TOLD, Velo
 
 DECAYS = ("momentum_decays", "rms_decays", "adafactor_decays")
 MULO: dict[str, tuple[float, ...]] = {

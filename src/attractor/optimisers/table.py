@@ -11,23 +11,23 @@ from torch import optim
 from torch.optim import Optimizer
 
 from attractor.errors import InputError, unknown
-from attractor.optimisers.anytime import Anytime
-from attractor.optimisers.celo import Celo
-from attractor.optimisers.decaynet import DecayNetOptimiser
-from attractor.optimisers.dmsgd import DMSGD
-from attractor.optimisers.global_decaynet import GlobalOptimiser
-from attractor.optimisers.global_m2sgd import GlobalM2SGD
-from attractor.optimisers.hierarchical import HierarchicalOptimiser
-from attractor.optimisers.ihc_lstm import IHCLSTMOptimiser
-from attractor.optimisers.lstm import LSTMOptimiser
-from attractor.optimisers.m2sgd import M2SGD
-from attractor.optimisers.meta_sgd import MetaSGD
-from attractor.optimisers.mtl2l import MTL2L
-from attractor.optimisers.pacer import Pacer
-from attractor.optimisers.rnnprop import RNNprop
 from attractor.optimisers.rule import Rule
-from attractor.optimisers.small_fc import SmallFC
-from attractor.optimisers.velo import Velo
+from attractor.optimisers.rules.anytime import Anytime
+from attractor.optimisers.rules.celo import Celo
+from attractor.optimisers.rules.decaynet import DecayNetOptimiser
+from attractor.optimisers.rules.dmsgd import DMSGD
+from attractor.optimisers.rules.global_decaynet import GlobalOptimiser
+from attractor.optimisers.rules.global_m2sgd import GlobalM2SGD
+from attractor.optimisers.rules.hierarchical import HierarchicalOptimiser
+from attractor.optimisers.rules.ihc_lstm import IHCLSTMOptimiser
+from attractor.optimisers.rules.lstm import LSTMOptimiser
+from attractor.optimisers.rules.m2sgd import M2SGD
+from attractor.optimisers.rules.meta_sgd import MetaSGD
+from attractor.optimisers.rules.mtl2l import MTL2L
+from attractor.optimisers.rules.pacer import Pacer
+from attractor.optimisers.rules.rnnprop import RNNprop
+from attractor.optimisers.rules.small_fc import SmallFC
+from attractor.optimisers.rules.velo import Velo
 from attractor.tables import lookup
 
 Maker = Callable[[Iterable[Any]], Optimizer]

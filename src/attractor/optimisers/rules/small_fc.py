@@ -7,9 +7,9 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.checks import whole
-from attractor.optimisers.features import factored, normalised, spread
-from attractor.optimisers.recurrent import head
 from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rules.features import factored, normalised, spread
+from attractor.optimisers.rules.recurrent import head
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from torch import Tensor
 
-from attractor.optimisers.lstm import LSTMOptimiser
 from attractor.optimisers.rule import Rule, Update, takes_options_of
+from attractor.optimisers.rules.lstm import LSTMOptimiser
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

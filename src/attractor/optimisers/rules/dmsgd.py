@@ -4,8 +4,8 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.cells.base import positive
-from attractor.optimisers.recurrent import CellStack, head
 from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rules.recurrent import CellStack, head
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

@@ -9,8 +9,8 @@ from attractor.cells import GRUCell
 from attractor.cells.base import positive
 from attractor.cells.init import uniform_
 from attractor.errors import InputError
-from attractor.optimisers.recurrent import head, silent
 from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rules.recurrent import head, silent
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

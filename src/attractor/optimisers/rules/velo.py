@@ -7,7 +7,8 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.init import uniform_
 from attractor.checks import whole
-from attractor.optimisers.celo import (
+from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rules.celo import (
     AVERAGES,
     FEATURES,
     PLACES,
@@ -17,10 +18,9 @@ from attractor.optimisers.celo import (
     perceived,
     remembered,
 )
-from attractor.optimisers.features import means, spread
-from attractor.optimisers.recurrent import head
-from attractor.optimisers.rule import Rule, Update
-from attractor.optimisers.small_fc import Averages
+from attractor.optimisers.rules.features import means, spread
+from attractor.optimisers.rules.recurrent import head
+from attractor.optimisers.rules.small_fc import Averages
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

@@ -10,9 +10,9 @@ from attractor.cells.base import positive
 from attractor.cells.init import weights_
 from attractor.errors import InputError
 from attractor.optimisers.fused import Weights, has_kernel, step
-from attractor.optimisers.preprocess import preprocess
-from attractor.optimisers.recurrent import head, silent
 from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rules.preprocess import preprocess
+from attractor.optimisers.rules.recurrent import head, silent
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

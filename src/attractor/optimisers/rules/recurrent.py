@@ -12,7 +12,7 @@ from attractor.cells.init import uniform_
 from attractor.cells.kernels.fused import untouched
 from attractor.cells.layer.unroll import unroll_cell
 from attractor.optimisers.fused import Weights, has_kernel, step
-from attractor.optimisers.preprocess import preprocess
+from attractor.optimisers.rules.preprocess import preprocess
 from attractor.optimisers.state import map_tensors
 from attractor.optimisers.view import View
 from attractor.tables import lookup

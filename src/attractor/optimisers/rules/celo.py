@@ -8,10 +8,10 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.checks import whole
-from attractor.optimisers.features import factored, means, normalised, spread
-from attractor.optimisers.recurrent import head, silent
 from attractor.optimisers.rule import Rule, Update
-from attractor.optimisers.small_fc import MEMORIES, RMS_MEMORY, Averages
+from attractor.optimisers.rules.features import factored, means, normalised, spread
+from attractor.optimisers.rules.recurrent import head, silent
+from attractor.optimisers.rules.small_fc import MEMORIES, RMS_MEMORY, Averages
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

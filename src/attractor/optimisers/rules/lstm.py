@@ -7,8 +7,8 @@ from torch import Generator, Tensor, nn
 from attractor.cells import LSTMCell
 from attractor.cells.base import positive
 from attractor.errors import InputError
-from attractor.optimisers.recurrent import CellStack, silent
 from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rules.recurrent import CellStack, silent
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

@@ -6,10 +6,10 @@ from torch import Generator, Tensor
 
 from attractor.cells import layer_norm
 from attractor.cells.base import positive
-from attractor.optimisers.decaynet import rewound
-from attractor.optimisers.preprocess import preprocess
-from attractor.optimisers.recurrent import CellStack, head, silent
 from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rules.decaynet import rewound
+from attractor.optimisers.rules.preprocess import preprocess
+from attractor.optimisers.rules.recurrent import CellStack, head, silent
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

@@ -8,8 +8,8 @@ from torch import Generator, Tensor
 
 from attractor.cells.base import positive
 from attractor.errors import InputError
-from attractor.optimisers.recurrent import CellStack, head, silent
 from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rules.recurrent import CellStack, head, silent
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

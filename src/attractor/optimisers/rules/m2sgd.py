@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attractor.optimisers.dmsgd import DMSGD
 from attractor.optimisers.rule import Rule, Update, takes_options_of
+from attractor.optimisers.rules.dmsgd import DMSGD
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

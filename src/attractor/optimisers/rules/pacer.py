@@ -7,10 +7,16 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.checks import whole
-from attractor.optimisers.anytime import swept
-from attractor.optimisers.features import log_sizes, means, normalised, rows_and_columns, spread
-from attractor.optimisers.recurrent import head, silent
 from attractor.optimisers.rule import Numbers, Rule, Update
+from attractor.optimisers.rules.anytime import swept
+from attractor.optimisers.rules.features import (
+    log_sizes,
+    means,
+    normalised,
+    rows_and_columns,
+    spread,
+)
+from attractor.optimisers.rules.recurrent import head, silent
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View, tensor_size
 

@@ -6,9 +6,9 @@ import torch
 from torch import Generator, Tensor
 
 from attractor.cells.base import positive
-from attractor.optimisers.preprocess import preprocess
-from attractor.optimisers.recurrent import CellStack, silent
 from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rules.preprocess import preprocess
+from attractor.optimisers.rules.recurrent import CellStack, silent
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

@@ -5,10 +5,10 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells.base import positive
 from attractor.cells.init import uniform_
-from attractor.optimisers.m2sgd import masked
-from attractor.optimisers.preprocess import preprocess
-from attractor.optimisers.recurrent import CellStack
 from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.rules.m2sgd import masked
+from attractor.optimisers.rules.preprocess import preprocess
+from attractor.optimisers.rules.recurrent import CellStack
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 

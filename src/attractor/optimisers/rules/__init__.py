@@ -1,0 +1,1 @@
+"""Update rules, one file each, and what several of them are made of."""
