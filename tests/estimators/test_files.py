@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attractor.cells import NRUCell
 from attractor.errors import InputError
 from attractor.estimators import RecurrentClassifier, RecurrentRegressor, load, save
 from attractor.estimators.files import CARD
@@ -33,6 +34,23 @@ def test_a_classifier_comes_back_as_it_was(names: list[Any], tmp_path: Path) -> 
     assert (again.predict(x) == model.predict(x)).all()
     assert (again.predict_proba(x) == model.predict_proba(x)).all()
     assert again.history_ == model.history_
+
+
+def test_an_nru_averages_its_heads_unless_told_or_saved_before_it_did(tmp_path: Path) -> None:
+    def averages(model: Any) -> list[bool]:
+        return [one.average_heads for one in model.network_.modules() if isinstance(one, NRUCell)]
+
+    x, _ = waves()
+    model = fitted(cell="nru")
+    assert averages(model) == [True]
+    assert averages(fitted(cell="nru", options={"memory_size": 16})) == [True]
+    summed = fitted(cell="nru", options={"average_heads": False, "feedback": 1.0})
+    assert averages(summed) == [False]
+    card = json.loads((save(summed, tmp_path) / CARD).read_text())
+    card["params"]["options"], card["version"] = None, 1
+    (tmp_path / CARD).write_text(json.dumps(card))
+    assert averages(load(tmp_path)) == [False]
+    assert (load(tmp_path).predict_proba(x) == summed.predict_proba(x)).all()
 
 
 def test_a_regressor_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -117,8 +135,8 @@ def test_damage_is_one_sentence(tmp_path: Path) -> None:
     written(params={**card["params"], "cell": "os:system"})
     with pytest.raises(InputError, match="which holds no code"):
         load(tmp_path)
-    written(version=2)
-    with pytest.raises(InputError, match="version 1 .* but got 'estimator' of version 2"):
+    written(version=3)
+    with pytest.raises(InputError, match="version 2 .* but got 'estimator' of version 3"):
         load(tmp_path)
     (tmp_path / CARD).write_text("{")
     with pytest.raises(InputError, match="is damaged"):

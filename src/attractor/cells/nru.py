@@ -87,7 +87,8 @@ class NRUCell(Cell[Tensor, NRUState]):
         feedback: a factor on the initial weights by which :math:`\alpha` and :math:`\beta` read
             :math:`h_t` and :math:`m_{t-1}`. With 1 a new network's memory grows exponentially with
             the length of a sequence, often past 1e4 within 300 steps and past 1e6 within 800; with
-            0 it grows in proportion. Try 0 for sequences of more than 200 steps.
+            0 it grows in proportion. Try 0, with ``average_heads``, for sequences of more than 100
+            steps.
         bias: learn the biases.
         generator: draws the initial weights; ``None`` means torch's default generator.
 

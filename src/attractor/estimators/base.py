@@ -33,6 +33,8 @@ AT_ONCE = 256
 """Series that are answered at once."""
 OWN = ("cell", "hidden_size", "num_layers", "bidirectional", "name", "bound", "generator")
 """What is not for the options to say."""
+USUAL: dict[str, dict[str, Any]] = {"nru": {"average_heads": True, "feedback": 0.0}}
+"""Options that a cell has here unless others are given: an NRU that does not run away."""
 
 
 class RecurrentEstimator(BaseEstimator, ABC):
@@ -202,7 +204,8 @@ class RecurrentEstimator(BaseEstimator, ABC):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             drawn = Generator().manual_seed(seed)
-            return make_model({**spec, **options}, [features], outputs, generator=drawn)
+            usual = USUAL.get(self.cell, {}) if isinstance(self.cell, str) else {}
+            return make_model({**spec, **usual, **options}, [features], outputs, generator=drawn)
 
     def _optimiser(self, rate: float | None) -> Any:
         spec = self.optimiser

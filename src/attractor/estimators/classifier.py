@@ -30,6 +30,7 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
         num_layers: layers.
         bidirectional: read in both directions.
         options: of the layer and of the cell, such as ``{"dropout": 0.2}`` or ``{"t_max": 140}``.
+            An ``nru`` has ``average_heads=True`` and ``feedback=0.0`` unless they say otherwise.
         optimiser: a key of ``OPTIMISERS``, or ``{"name": key, **options}``.
         learning_rate: of the optimiser; ``None`` where it has its own, as learned ones do. Where
             training comes to nothing, because it diverges, it begins anew with a tenth of it, at

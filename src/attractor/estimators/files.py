@@ -24,7 +24,7 @@ from attractor.files import write_atomic
 from attractor.tasks.series import Scaled
 
 CARD = "model.json"
-VERSION = 1
+VERSION = 2
 KINDS: dict[str, type[RecurrentEstimator]] = {
     "classifier": RecurrentClassifier,
     "regressor": RecurrentRegressor,
@@ -91,7 +91,7 @@ def load(folder: str | Path) -> RecurrentEstimator:
         )
     try:
         card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-        if card["attractor"] != "estimator" or card["version"] != VERSION:
+        if card["attractor"] != "estimator" or card["version"] not in (1, VERSION):
             raise InputError(
                 f"expected a model of version {VERSION} in {folder}, but got "
                 f"{card['attractor']!r} of version {card['version']!r}. Fit it again, or use the "
@@ -180,6 +180,9 @@ def _made(card: dict[str, Any], tensors: dict[str, Tensor]) -> RecurrentEstimato
     if card["kind"] not in KINDS:
         raise unknown("kind of estimator", card["kind"], KINDS)
     _expect_known(card["params"]["cell"])
+    if card["version"] == 1 and card["params"]["cell"] == "nru":  # which had its equations' sum
+        options = {"average_heads": False, "feedback": 1.0, **(card["params"]["options"] or {})}
+        card["params"]["options"] = options
     model = KINDS[card["kind"]](**card["params"])
     model.n_features_in_, model.held_ = int(card["features"]), list(card["held"])
     model.learning_rate_ = card["learning_rate"]
