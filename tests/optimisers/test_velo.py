@@ -16,19 +16,23 @@ from contracts.cells import seeded
 from contracts.optimisers import make_rule
 from optimisers import weights
 from optimisers.references import random
-from optimisers.test_celo import COUNT, LOSSES, SHAPES
+from optimisers.test_celo import LOSSES
 from reference import scheduled
 
+SHAPES = ((2, 40), (3,), (3, 2, 5, 4), (), (1, 6))
+COUNT = 80 + 3 + 120 + 1 + 6
 
+
+@pytest.mark.parametrize("steep", [50.0, 0.1])
 @pytest.mark.parametrize("told", [True, False])
-def test_unequal_tensors_against_numpy(told: bool) -> None:
-    """Fan-ins, filters, gradients beyond the limit, and a loss that bursts."""
+def test_unequal_tensors_against_numpy(told: bool, steep: float) -> None:
+    """Filters, a row, gradients beyond the limit or small, and a loss that bursts."""
     rule: Any = random(Velo(horizon=9, hidden_size=3, scheduler_size=5, perceptrons=4))
     for value in rule.parameters():
         value.data *= 0.3
     view = View.of(torch.zeros(shape) for shape in SHAPES)
     theta = normal(1, COUNT) * torch.linspace(0.01, 30.0, COUNT).double()
-    slope = normal(COUNT, generator=seeded(8)).exp() * 50
+    slope = normal(COUNT, generator=seeded(8)).exp() * steep
     state, own, expected = rule.init(theta, view), None, array(theta)[0]
     for step, loss in enumerate(LOSSES):
         seen = view._replace(loss=torch.tensor([loss]).double() if told else None)

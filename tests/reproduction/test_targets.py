@@ -48,6 +48,9 @@ def test_costs_are_of_the_seeds_that_files_have() -> None:
     assert minutes(target("table-6.1"), "quick") == pytest.approx(18 * run)
     assert minutes(target("table-6.1"), "full") == pytest.approx(20 * 7 * run)
     assert minutes(target("table-2.1"), "full") == pytest.approx(0.1)
+    slow, fast = target("000/table-4.1"), target("000/section-4.1.6.1")  # with batch norm, without
+    assert minutes(slow, "quick") == pytest.approx(3 * (3.2 + 2.9))
+    assert minutes(fast, "quick") == pytest.approx(3 * 2 * 0.8)
     assert minutes(target("section-3.7.4"), "full") is None
 
 
