@@ -1,5 +1,6 @@
 """Celo beside its equations with losses and unequal tensors, and its published weights."""
 
+import math
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,33 @@ from optimisers.references import random
 from reference import scheduled
 
 SHAPES = ((2, 40), (3,), (3, 2, 5, 4), (), (6, 3))
-COUNT = 80 + 3 + 120 + 1 + 18
 LOSSES = [3.0, 2.0, 90.0, 0.5, -1.0, 0.7, 0.6]
 """One of them counts as no more than twice the largest average."""
+
+
+def followed(
+    rule: Any,
+    reference: Any,
+    given: Any,
+    shapes: tuple[tuple[int, ...], ...],
+    *,
+    told: bool,
+    steep: float,
+) -> None:
+    """Hold a rule to its reference, update by update, on tensors of these shapes."""
+    count = sum(map(math.prod, shapes))
+    view = View.of(torch.zeros(shape) for shape in shapes)
+    theta = normal(1, count) * torch.linspace(0.01, 30.0, count).double()
+    slope = normal(count, generator=seeded(8)).exp() * steep
+    state, own, expected = rule.init(theta, view), None, array(theta)[0]
+    for step, loss in enumerate(LOSSES):
+        seen = view._replace(loss=torch.tensor([loss]).double() if told else None)
+        steps, state = rule.update(slope * (theta - 1), state, theta, seen)
+        theta = theta + steps
+        gradient = array(slope) * (expected - 1.0)
+        losses = LOSSES[: step + 1] if told else None
+        expected, own = reference(given, expected, gradient, own, tensors=shapes, losses=losses)
+        agree(theta[0], expected)
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -34,24 +59,7 @@ def test_unequal_tensors_against_numpy(told: bool) -> None:
     rule: Any = random(Celo(horizon=9, hidden_size=3, scheduler_size=5))
     for value in rule.parameters():
         value.data *= 0.5
-    view = View.of(torch.zeros(shape) for shape in SHAPES)
-    theta = normal(1, COUNT) * torch.linspace(0.01, 30.0, COUNT).double()
-    slope = normal(COUNT, generator=seeded(8)).exp() * 50
-    state, own, expected = rule.init(theta, view), None, array(theta)[0]
-    for step, loss in enumerate(LOSSES):
-        seen = view._replace(loss=torch.tensor([loss]).double() if told else None)
-        steps, state = rule.update(slope * (theta - 1), state, theta, seen)
-        theta = theta + steps
-        gradient = array(slope) * (expected - 1.0)
-        expected, own = scheduled.celo(
-            weights.celo(rule),
-            expected,
-            gradient,
-            own,
-            tensors=SHAPES,
-            losses=LOSSES[: step + 1] if told else None,
-        )
-        agree(theta[0], expected)
+    followed(rule, scheduled.celo, weights.celo(rule), SHAPES, told=told, steep=50.0)
 
 
 def test_the_loss_of_a_closure_or_a_training_is_heeded() -> None:

@@ -10,17 +10,15 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from attractor.errors import InputError
-from attractor.optimisers import Velo, View, load_velo
-from cells.against import agree, array, normal
+from attractor.optimisers import Velo, load_velo
 from contracts.cells import seeded
 from contracts.optimisers import make_rule
 from optimisers import weights
 from optimisers.references import random
-from optimisers.test_celo import LOSSES
+from optimisers.test_celo import followed
 from reference import scheduled
 
 SHAPES = ((2, 40), (3,), (3, 2, 5, 4), (), (1, 6))
-COUNT = 80 + 3 + 120 + 1 + 6
 
 
 @pytest.mark.parametrize("steep", [50.0, 0.1])
@@ -30,27 +28,10 @@ def test_unequal_tensors_against_numpy(told: bool, steep: float) -> None:
     rule: Any = random(Velo(horizon=9, hidden_size=3, scheduler_size=5, perceptrons=4))
     for value in rule.parameters():
         value.data *= 0.3
-    view = View.of(torch.zeros(shape) for shape in SHAPES)
-    theta = normal(1, COUNT) * torch.linspace(0.01, 30.0, COUNT).double()
-    slope = normal(COUNT, generator=seeded(8)).exp() * steep
-    state, own, expected = rule.init(theta, view), None, array(theta)[0]
-    for step, loss in enumerate(LOSSES):
-        seen = view._replace(loss=torch.tensor([loss]).double() if told else None)
-        steps, state = rule.update(slope * (theta - 1), state, theta, seen)
-        theta = theta + steps
-        gradient = array(slope) * (expected - 1.0)
-        expected, own = scheduled.velo(
-            weights.velo(rule),
-            expected,
-            gradient,
-            own,
-            tensors=SHAPES,
-            losses=LOSSES[: step + 1] if told else None,
-        )
-        agree(theta[0], expected)
+    followed(rule, scheduled.velo, weights.velo(rule), SHAPES, told=told, steep=steep)
 
 
-def test_tensors_of_a_group_hear_one_another() -> None:
+def test_tensors_hear_one_another() -> None:
     rule: Any = random(Velo(horizon=9, hidden_size=3, scheduler_size=5, perceptrons=4))
     for value in rule.parameters():
         value.data *= 0.3

@@ -75,8 +75,8 @@ class Learned(Optimizer):
         self.rule = rule
         self._seen: Tensor | None = None
         super().__init__(params, DEFAULTS | given | {"rule": rule.key})
-        if rule.size is not None and self._count() < rule.size:
-            raise self._other_size()
+        if rule.size is not None and count(self._params()) < rule.size:
+            raise other_size(rule, count(self._params()))
 
     def __getstate__(self) -> dict[str, Any]:
         # torch copies and pickles what it knows of
@@ -98,8 +98,8 @@ class Learned(Optimizer):
             self._number_tables(self.param_groups[-1])
             for parameter in self.param_groups[-1]["params"]:
                 self._check_parameter(parameter)
-            if self.rule.size is not None and self._count() > self.rule.size:
-                raise self._other_size()
+            if self.rule.size is not None and count(self._params()) > self.rule.size:
+                raise other_size(self.rule, count(self._params()))
         except InputError:
             self.param_groups.pop()
             raise
@@ -214,7 +214,7 @@ class Learned(Optimizer):
                 f"of {', '.join(sorted(map(repr, found)))}. Load it with the rule that saved it."
             )
         groups = [dict(group) for group in state_dict["param_groups"]]
-        params = [p for group in self.param_groups for p in group["params"]]
+        params = self._params()
         ids = [i for group in groups for i in group["params"]]
         loaded = [self._by_name(state_dict["state"].get(i, {})) for i in ids]
         for parameter, kept in zip(params, loaded, strict=False):  # torch counts them itself
@@ -241,7 +241,7 @@ class Learned(Optimizer):
 
         Those without a gradient are left out, unless everyone is asked for.
         """
-        params = [p for group in self.param_groups for p in group["params"]]
+        params = self._params()
         if self.rule.tensorwise and not everyone:
             tables = {params[place] for place in self._tables()}
             apart = [group["params"] for group in self.param_groups]
@@ -334,7 +334,7 @@ class Learned(Optimizer):
         expected = {name: (1, parameter.numel(), *s.shape[2:]) for name, s in each.items()}
         expected |= {name: tuple(s.shape) for name, s in shared.items()}
         if self.rule.whole and kept:
-            params = [p for group in self.param_groups for p in group["params"]]
+            params = self._params()
             values = next(self.rule.parameters()).new_zeros(1, count(params))
             started = self.rule.init(values, View.of(params)).named()
             expected = {name: tuple(s.shape) for name, s in started.items()}
@@ -379,11 +379,8 @@ class Learned(Optimizer):
             first += len(group["params"])
         return found
 
-    def _count(self) -> int:
-        return count(p for group in self.param_groups for p in group["params"])
-
-    def _other_size(self) -> InputError:
-        return other_size(self.rule, self._count())
+    def _params(self) -> list[Tensor]:
+        return [p for group in self.param_groups for p in group["params"]]
 
 
 def fingerprint(rule: Rule) -> str:

@@ -1,7 +1,8 @@
 """Weights of learned optimisers that others published, from a file that the user has."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -12,6 +13,8 @@ from attractor.errors import InputError
 from attractor.optimisers.rules.celo import Celo
 from attractor.optimisers.rules.small_fc import SmallFC
 from attractor.optimisers.rules.velo import TOLD, Velo
+
+Known = TypeVar("Known", Celo, Velo)
 
 DECAYS = ("momentum_decays", "rms_decays", "adafactor_decays")
 MULO: dict[str, tuple[float, ...]] = {
@@ -89,19 +92,15 @@ def load_celo(path: str | Path, *, horizon: int) -> Celo:
         >>> optimiser = rule(model.parameters())  # doctest: +SKIP
         >>> optimiser.step(lambda: loss)  # doctest: +SKIP
     """
-    found = _read(Path(path))
-    try:
+
+    def made(found: Mapping[str, Tensor]) -> Celo:
         state = _of_celo(found)
         units, memory = state["layers.1.weight"].shape[0], state["hidden"].shape[0]
         rule = Celo(horizon=horizon, hidden_size=units, scheduler_size=memory)
         rule.load_state_dict(state)
-    except (KeyError, IndexError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"expected the weights of Celo in {path}, with one perceptron, but got "
-            f"{', '.join(sorted(found)[:4])}, ... ({error}). Get its theta.state, and write it as "
-            "safetensors."
-        ) from error
-    return rule
+        return rule
+
+    return _made(path, "Celo", made)
 
 
 def load_velo(path: str | Path, *, horizon: int) -> Velo:
@@ -121,8 +120,8 @@ def load_velo(path: str | Path, *, horizon: int) -> Velo:
         >>> optimiser = rule(model.parameters())  # doctest: +SKIP
         >>> optimiser.step(lambda: loss)  # doctest: +SKIP
     """
-    found = _read(Path(path))
-    try:
+
+    def made(found: Mapping[str, Tensor]) -> Velo:
         state = _of_velo(found)
         count, units = state["biases.0"].shape
         rule = Velo(
@@ -132,12 +131,21 @@ def load_velo(path: str | Path, *, horizon: int) -> Velo:
             perceptrons=count,
         )
         rule.load_state_dict(state)
+        return rule
+
+    return _made(path, "VeLO", made)
+
+
+def _made(path: str | Path, name: str, make: Callable[[Mapping[str, Tensor]], Known]) -> Known:
+    """The rule that a file has the weights of."""
+    found = _read(Path(path))
+    try:
+        return make(found)
     except (KeyError, IndexError, ValueError, RuntimeError) as error:
         raise InputError(
-            f"expected the weights of VeLO in {path}, but got {', '.join(sorted(found)[:4])}, ... "
-            f"({error}). Get its params, and write them as safetensors."
+            f"expected the weights of {name} in {path}, but got {', '.join(sorted(found)[:4])}, "
+            f"... ({error}). Get what its authors published, and write it as safetensors."
         ) from error
-    return rule
 
 
 def _of_celo(found: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -164,7 +172,7 @@ def _perceptrons(found: Mapping[str, Tensor]) -> tuple[list[Tensor], list[Tensor
     """Weights ``(perceptrons, inputs, outputs)`` and biases, of whose answers two are of use."""
     own = {name.removeprefix("ff_mod_stack/~/"): one for name, one in found.items()}
     parts = [own[f"w0__{i}"] for i in range(sum(name.startswith("w0__") for name in own))]
-    weights = [torch.cat(parts, 1) if parts else own["w0__0"], own["w1"], own["w2"][..., :2]]
+    weights = [torch.cat(parts, 1), own["w1"], own["w2"][..., :2]]
     biases = [own["b0"], own["b1"], own["b2"][..., :2]]
     return [w.contiguous() for w in weights], [b.contiguous() for b in biases]
 

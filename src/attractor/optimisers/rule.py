@@ -71,6 +71,8 @@ class Rule(nn.Module, ABC):
     """Whether a coordinate's step depends on the others of its tensor, so that they must come
     together; what it shares is then ``(learners, tensors, ...)``, of each tensor by itself."""
 
+    horizon: int | None = None
+    """How many updates a training has, for a rule that must be told."""
     size: int | None = None
     """How many coordinates the rule is made for; None if it goes on any network."""
     whole: bool = False

@@ -15,7 +15,7 @@ from attractor.bench.optimisers.contenders import contender, make, rung
 from attractor.bench.optimisers.tasks import problem
 from attractor.errors import InputError
 from attractor.files import write_atomic
-from attractor.optimisers import Celo, Velo, attach, load_rule, shipped
+from attractor.optimisers import Rule, attach, load_rule, shipped
 from attractor.optimisers.files import load_pretrained
 from attractor.optimisers.learned import fingerprint
 from attractor.results.standing import Outcome
@@ -114,7 +114,7 @@ def train(case: Case, rate: float | None, seed: int, split: Split) -> Trial:
     generator = torch.Generator().manual_seed(seed)
     network = whole.model(generator)
     making = make(case.contender, rate, whole.task.shown().x)
-    if isinstance(making, Celo | Velo):
+    if isinstance(making, Rule) and making.horizon is not None:
         making.horizon = case.horizon
     size, most = 500, QUICK_HELD_OUT if case.quick else HELD_OUT
     plan = Plan(

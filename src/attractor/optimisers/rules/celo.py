@@ -105,7 +105,7 @@ class Celo(Rule):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        self.horizon = whole("horizon", horizon, 1)
+        self.horizon: int = whole("horizon", horizon, 1)
         units = whole("hidden_size", hidden_size, 1)
         memory = whole("scheduler_size", scheduler_size, 1)
         sizes = [FEATURES, units, units]
