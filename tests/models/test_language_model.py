@@ -145,6 +145,16 @@ def test_bad_options() -> None:
         LanguageModel("gru", 11, 4, [4], hidden_dropout=1.5)
 
 
+@pytest.mark.parametrize(("token", "rate"), [(11, 0.0), (-1, 0.5)])
+def test_a_token_outside_the_vocabulary_is_named_with_its_place(token: int, rate: float) -> None:
+    x = tokens()
+    x[2, 4] = token
+    model = LanguageModel("gru", 11, 4, [5], embedding_dropout=rate)
+    message = rf"tokens from 0 to 10, the vocabulary of the model, but got {token} at \[2, 4\]"
+    with pytest.raises(InputError, match=message):
+        model(x)
+
+
 def test_hidden_dropout_is_between_layers_alone() -> None:
     x, plain = tokens(), LanguageModel("gru", 11, 4, [5], generator=seeded())
     one = LanguageModel("gru", 11, 4, [5], hidden_dropout=1.0, generator=seeded())

@@ -52,6 +52,12 @@ def test_packed_strokes_end_where_they_end() -> None:
         torch.testing.assert_close(model(row[None, :length], 4)[0], expected)
 
 
+def test_a_word_outside_the_vocabulary_of_pairs_is_named() -> None:
+    model = PairClassifier("gru", 5, 4, 6, 3, generator=seeded())
+    with pytest.raises(InputError, match=r"tokens from 0 to 4, .* but got 9 at \[0, 1\]"):
+        model(torch.tensor([[1, 9, 2]]))
+
+
 @pytest.mark.parametrize("cell", sorted(CELLS))
 def test_every_cell_reads_strokes(cell: str) -> None:
     options: Any = {"length": 12} if cell.startswith("decaynet") else {}

@@ -178,6 +178,60 @@ def test_bad_data(data: Any, message: str) -> None:
         fit(model(), data, steps=1)
 
 
+def with_nan(x: Tensor, *place: int) -> Tensor:
+    x = x.clone()
+    x[place] = torch.nan
+    return x
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ((with_nan(X, 7, 2), Y), r"the inputs of data, but sample 7 has NaN at \[2\]. Fill in"),
+        ((X, with_nan(FLOATS, 3, 0)), r"the answers of data, but sample 3 has NaN at \[0\]"),
+        ((X / 0, Y), r"the inputs of data, but sample 0 has -?inf at \[0\]"),
+        (TensorDataset(X, with_nan(FLOATS, 9, 0)), "tensor 1 of data, but sample 9 has NaN"),
+    ],
+    ids=["inputs", "answers", "infinity", "tensors"],
+)
+def test_what_is_missing_is_told_before_training(data: Any, message: str) -> None:
+    with pytest.raises(InputError, match=f"expected finite numbers in {message}"):
+        fit(model(1 if data[1][0].is_floating_point() else 2), data, steps=1)
+
+
+def test_what_is_missing_is_found_beyond_what_is_looked_at_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("attractor.training.finite.AT_ONCE", 9)
+    with pytest.raises(InputError, match=r"valid, but sample 41 has NaN at \[3\]"):
+        fit(model(), (X, Y), valid=(with_nan(X, 41, 3), Y), steps=1)
+
+
+def test_what_is_missing_in_data_that_are_read_bit_by_bit_is_told_when_met(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", with_nan(X, 50, 1).numpy())
+    x = np.load(tmp_path / "x.npy", mmap_mode="r")
+    loader = DataLoader(TensorDataset(with_nan(X, 50, 1), Y), batch_size=20)
+    where = r"the inputs of the batch of step [1-3], but sample \d+ has NaN at \[1\]"
+    with pytest.raises(InputError, match=where):
+        fit(model(), (x, Y), steps=9, batch_size=20)
+    where = r"the inputs of the batch of step 3, but sample 10 has NaN at \[1\]"
+    with pytest.raises(InputError, match=where):
+        fit(model(), loader, steps=9)
+
+
+def test_fewer_samples_than_a_batch_are_refused_as_by_estimators() -> None:
+    network = Sizes()
+    for data in ((X[:20], Y[:20]), TensorDataset(X[:20], Y[:20])):
+        with pytest.raises(InputError, match="at least batch_size=64 samples .* but got 20. Leave"):
+            fit(network, data, steps=1, batch_size=64)
+    with pytest.raises(InputError, match="at least batch_size=21 samples"):
+        fit(model(1), (X[:20], FLOATS[:20]), steps=1, batch_size=21)
+    fit(network, (X[:20], Y[:20]), steps=2)  # all there are
+    fit(network, (X[:20], Y[:20]), steps=1, batch_size=20)
+    fit(network, (X, Y), steps=1)
+    assert network.sizes == [20, 20, 20, 32]
+
+
 def test_bad_validation_data() -> None:
     with pytest.raises(InputError, match=r"valid as \(x, y\), a Dataset .* but got int"):
         fit(model(), (X, Y), valid=3, steps=1)

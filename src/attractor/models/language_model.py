@@ -13,6 +13,7 @@ from attractor.checks import number
 from attractor.errors import InputError
 from attractor.models.choices import Reward, drawn
 from attractor.models.sequence import reader, readout, rewarded
+from attractor.models.tokens import embedded
 from attractor.tasks.answers import Penalised
 
 
@@ -199,4 +200,4 @@ class LanguageModel(nn.Module):
         rate, table = self.rates["embedding"], self.embedding.weight
         if self.training and rate:
             table = table * F.dropout(table.new_ones(len(table), 1), rate)
-        return F.embedding(x, table)
+        return embedded(x, table)

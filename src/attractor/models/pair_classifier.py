@@ -10,6 +10,7 @@ from attractor.cells import Cell
 from attractor.cells.init import uniform_
 from attractor.checks import number
 from attractor.models.sequence import SequenceClassifier
+from attractor.models.tokens import embedded
 
 
 class PairClassifier(nn.Module):
@@ -70,9 +71,9 @@ class PairClassifier(nn.Module):
 
     def forward(self, x: Tensor | PackedSequence) -> Any:
         if isinstance(x, PackedSequence):
-            shown: Any = x._replace(data=self.dropout(self.embedding(x.data)))
+            shown: Any = x._replace(data=self.dropout(embedded(x.data, self.embedding.weight)))
         else:
-            shown = self.dropout(self.embedding(x))
+            shown = self.dropout(embedded(x, self.embedding.weight))
         last, price = self.classifier.last(shown)
         said = self.classifier.readout(self.dropout(last))
         return said if price is None else price(said)

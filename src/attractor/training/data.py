@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -11,6 +12,8 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from attractor.errors import InputError
 from attractor.tasks import Judged, Task
 from attractor.tasks.datasets import numbers, over
+from attractor.tasks.stored import StoredTask
+from attractor.training.finite import expect_finite
 from attractor.training.supervised import Plan
 
 
@@ -58,11 +61,38 @@ def as_task(
     return task if loss is None else Judged(task, loss)
 
 
+def batch_size_for(task: Task, asked: int | None) -> int:
+    """Samples of a batch: as many as are asked for, else 32, or all where there are fewer.
+
+    Args:
+        task: what the batches are of.
+        asked: refused where there are fewer samples.
+
+    Example:
+        >>> task = as_task((torch.randn(6, 4), [0, 1, 0, 1, 0, 1]))
+        >>> batch_size_for(task, None), batch_size_for(task, 4)
+        (6, 4)
+    """
+    stored = task.task if isinstance(task, Judged) else task
+    there = len(stored) if isinstance(stored, StoredTask) else None
+    if asked is None:
+        return Plan.batch_size if there is None else min(Plan.batch_size, there)
+    if there is not None and asked > there:
+        raise InputError(
+            f"expected at least batch_size={asked} samples to train on, but got {there}. Leave "
+            "batch_size out, which then takes what there is, or try a smaller one."
+        )
+    return asked
+
+
 def _samples(given: Any, what: str) -> Any:
     """Data as a data set or a loader, once they are known to be of a kind that is read."""
     listed = isinstance(given, list) and all(hasattr(one, "shape") for one in given)
     if isinstance(given, tuple) or (listed and given):
         return _tensors(tuple(given), what)
+    if isinstance(given, TensorDataset):
+        for place, tensor in enumerate(given.tensors):
+            expect_finite(tensor, f"tensor {place} of {what}")
     if isinstance(given, Dataset | DataLoader):
         return given
     numbered = hasattr(given, "__len__") and hasattr(given, "__getitem__")
@@ -80,7 +110,11 @@ def _tensors(pair: tuple[Any, ...], what: str) -> TensorDataset:
             f"expected {what} as (x, y) with an answer for each input, but got "
             f"{[len(one) for one in pair]}. Try (x, y) of arrays with samples first, or a Dataset."
         )
-    x, y = numbers(pair[0], f"the inputs of {what}"), numbers(pair[1], f"the answers of {what}")
+    names = f"the inputs of {what}", f"the answers of {what}"
+    x, y = (numbers(one, name) for one, name in zip(pair, names, strict=True))
+    for given, tensor, name in zip(pair, (x, y), names, strict=True):
+        if not isinstance(given, np.memmap):  # which may be larger than memory
+            expect_finite(tensor, name)
     return Arrays(x, y)
 
 

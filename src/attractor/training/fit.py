@@ -1,6 +1,7 @@
 """Training in one call, for a model and data of the user's own."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from attractor.errors import InputError, unknown
 from attractor.optimisers import Maker, attach, choose
 from attractor.tasks import Task
 from attractor.training.compatible import check
-from attractor.training.data import as_task
+from attractor.training.data import as_task, batch_size_for
 from attractor.training.process import Row, finish
 from attractor.training.supervised import Plan, Supervised
 
@@ -55,8 +56,8 @@ def fit(
             put back as it was.
         on_rows: told of each measurement.
         stop: asked after each update whether to end there, as if it were the last.
-        plan: further arguments of `Plan`: batch_size (which a loader has of its own), clip,
-            patience, keep_best and so on.
+        plan: further arguments of `Plan`: batch_size (which a loader has of its own; by default 32,
+            or all samples where there are fewer), clip, patience, keep_best and so on.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -74,6 +75,7 @@ def fit(
         _expect_unwatched(plan)
     made = Plan(steps, **({} if watched else {"eval_every": None}) | plan)
     task = as_task(data, valid, loss, batch_size=plan.get("batch_size"))
+    made = replace(made, batch_size=batch_size_for(task, plan.get("batch_size")))
     with torch.random.fork_rng(devices=[]):
         check(model, task)
         torch.manual_seed(seed)

@@ -17,11 +17,12 @@ from attractor.errors import InputError, unknown
 from attractor.measures import Measure
 from attractor.optimisers import Learned
 from attractor.state import Nested, cloned
-from attractor.tasks import Objective, Split, Task
+from attractor.tasks import Batch, Objective, Split, Task
 from attractor.training.averaging import Average
 from attractor.training.carried import Carried, begin, seen_by
 from attractor.training.clipping import cut_to_norm
 from attractor.training.evaluate import averaged, evaluate
+from attractor.training.finite import expect_finite
 from attractor.training.process import Diverged, Row
 from attractor.training.schedules import Schedule, plain, scheduled
 from attractor.training.sharing import add_up, all_leaves, own_leaves, shared
@@ -230,6 +231,8 @@ class Supervised:
                 loss = loss * part / self.plan.accumulate
             torch.autograd.backward(loss)
             total += loss.item()
+            if not math.isfinite(total):
+                _expect_finite(batch, self.step + 1)
         return add_up(self.model, total)
 
     def _clipped(self) -> float:
@@ -325,6 +328,14 @@ class Supervised:
             f"{self.norm:.3g}, {before:.3g} a step before)",
             f"Try {clip}a smaller learning rate, or another seed.",
         )
+
+
+def _expect_finite(batch: Batch, step: int) -> None:
+    """Tell a loss that is not finite because the data are not from one that ran away."""
+    for name, part in (("inputs", batch.x), ("answers", batch.y)):
+        for tensor in part if isinstance(part, tuple) else (part,):
+            if isinstance(tensor, Tensor):
+                expect_finite(tensor, f"the {name} of the batch of step {step}")
 
 
 def averages(optimiser: Optimizer) -> bool:

@@ -1,0 +1,33 @@
+"""Numbers of tokens as vectors."""
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from attractor.errors import InputError
+
+
+def embedded(tokens: Tensor, table: Tensor) -> Tensor:
+    """The rows of a table that tokens stand for.
+
+    Tokens are looked at only where the lookup has failed, so nothing waits for an accelerator.
+
+    Args:
+        tokens: numbers below the rows of the table, in any shape.
+        table: a row of features for each token.
+
+    Example:
+        >>> import torch
+        >>> embedded(torch.tensor([[2, 0]]), torch.eye(3))
+        tensor([[[0., 0., 1.],
+                 [1., 0., 0.]]])
+    """
+    try:
+        return F.embedding(tokens, table)
+    except IndexError as error:
+        beyond = (tokens < 0) | (tokens >= len(table))
+        place = beyond.nonzero()[0].tolist()
+        raise InputError(
+            f"expected tokens from 0 to {len(table) - 1}, the vocabulary of the model, but got "
+            f"{int(tokens[beyond][0])} at {place}. Make the model with a larger vocabulary, or "
+            "give such tokens the number of an unknown word."
+        ) from error
