@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load, save
 
 from attractor import InputError
-from attractor.continual import AGEM, ER, EWC, GEM, Naive, Strategy
+from attractor.continual import AGEM, ER, EWC, GEM, STRATEGIES, Naive, Strategy
 from attractor.continual.lifelong import Curriculum, LifelongResult, Rules, levels
 from attractor.continual.lifelong.levels import trimmed
 from attractor.experiments.table import load as experiment
@@ -154,11 +154,38 @@ def test_a_state_of_other_rules_is_refused() -> None:
 
 
 def test_a_strategy_that_keeps_numbers_of_weights_cannot_grow() -> None:
-    rules = Rules(steps=4, window=2, threshold=0.0, after=4, grow_to=10, held_out=10)
-    strict = Rules(steps=4, window=2, threshold=1.0, after=4, grow_to=10, held_out=10)
+    rules = Rules(steps=4, window=2, threshold=1.0, after=4, grow_to=10, held_out=10)
     assert finished(learner(ER("ring", 40), rules))
-    with pytest.raises(InputError, match="EWC keeps numbers for each of its weights"):
-        finished(learner(EWC(1.0), strict))
+    with pytest.raises(InputError, match=r"EWC.* gets 'wider': it keeps numbers for each of its w"):
+        learner(EWC(1.0), rules)
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "ewc": {"samples": 5},
+    "online_ewc": {"samples": 5},
+    "mas": {"samples": 5},
+    "gdumb": {"epochs": 1},
+}
+
+
+@pytest.mark.parametrize("grow_to", [None, 10])
+@pytest.mark.parametrize("name", sorted(STRATEGIES))
+def test_a_strategy_learns_levels_of_bits_or_is_refused_before_they_begin(
+    name: str, grow_to: int | None
+) -> None:
+    made: Any = STRATEGIES[name]
+    bar = 0.0 if grow_to is None else 1.0
+    rules = Rules(steps=3, window=2, threshold=bar, after=3, grow_to=grow_to, held_out=4)
+    given = {"er", "joint", "gem", "agem", "der", "derpp", "freeze", "naive", "stable"}
+    given |= set() if grow_to else {"ewc", "online_ewc", "si", "mas", "gdumb", "metasgd_cl"}
+    if name not in given:
+        with pytest.raises(InputError):
+            learner(made(**OPTIONS.get(name, {})), rules)
+        return
+    one = learner(made(**OPTIONS.get(name, {})), rules)
+    finished(one)
+    assert one.result().completed == (4 if grow_to is None else 0)
+    assert len(one.growths) == (grow_to is not None)
 
 
 def test_measures_by_hand() -> None:

@@ -15,6 +15,8 @@ from attractor.continual import (
     ERACE,
     EWC,
     GEM,
+    MAS,
+    SI,
     SLDA,
     GDumb,
     ICaRL,
@@ -22,6 +24,7 @@ from attractor.continual import (
     LwF,
     MetaSGDCL,
     Naive,
+    OnlineEWC,
     Progressive,
     Strategy,
     train,
@@ -94,14 +97,62 @@ def test_tasks_of_the_same_classes_go_on_with_any_strategy() -> None:
         assert result.matrix[3, 2] > 0.3, strategy
 
 
-def test_a_strategy_that_keeps_numbers_of_weights_refuses_a_head_that_grows() -> None:
+HELD: list[Any] = [
+    partial(EWC, 2.0, samples=20),
+    partial(EWC, 2.0, samples=20, merge=False),
+    partial(OnlineEWC, 3.0, samples=20),
+    partial(SI, 5.0),
+    partial(MAS, 0.02, samples=20),
+]
+"""Strategies that hold on to weights by their importance."""
+
+
+@pytest.mark.parametrize("make", HELD)
+def test_a_strategy_that_holds_on_to_weights_follows_a_head_that_grows(make: Any) -> None:
     stream = digits()
-    learner = Learner(mlp(), stream[:2], EWC(1.0, samples=20), iterations=3)
-    with pytest.raises(InputError, match="EWC keeps numbers for each of its weights. Try gem"):
+    learner = Learner(mlp(), stream[:2], make(), iterations=8, optimiser=FASTER)
+    while not learner.done:
+        learner.advance()
+    strategy: Any = learner.strategy
+    old = [one._asdict() for one in anchors(strategy)]
+    price = strategy.penalty().item()
+    learner.add(stream[2])
+    flat_ = strategy.flat if isinstance(strategy, SI) else strategy.gradients.flat
+    begin = flat_.named(flat_.values(), learner.model)
+    for before, after in zip(old, anchors(strategy), strict=True):
+        for kind, rows in (("fisher", 0.0), ("value", None)):
+            found = flat_.named(getattr(after, kind), learner.model)
+            assert torch.equal(found["layers.0.weight"].flatten(), before[kind][: 24 * 64])
+            head = before[kind][24 * 64 + 24 :]
+            assert torch.equal(found["layers.1.weight"][:4].flatten(), head[: 4 * 24])
+            assert torch.equal(found["layers.1.bias"][:4], head[4 * 24 :])
+            for name in ("layers.1.weight", "layers.1.bias"):
+                new = torch.zeros_like(begin[name][4:]) if rows == 0.0 else begin[name][4:]
+                assert torch.equal(found[name][4:], new)
+    assert strategy.penalty().item() == pytest.approx(price, rel=1e-6)
+    result = learner.learn(stream[3])
+    assert result.matrix[3:].isfinite().all()
+    assert len(anchors(strategy)[-1].fisher) == sum(p.numel() for p in learner.model.parameters())
+
+
+def anchors(strategy: Any) -> list[Any]:
+    return list(strategy.anchors) if isinstance(strategy, EWC) else [strategy.anchor]
+
+
+def test_a_task_that_is_refused_leaves_the_learner_as_it_was() -> None:
+    stream = digits()
+    learner = Learner(mlp(), stream[:2], MetaSGDCL(size=20), iterations=3)
+    with pytest.raises(
+        InputError, match="that gets 'more answers': earlier tasks have no rates of weights that"
+    ):
         learner.learn(stream[2])
+    assert learner.done
+    assert len(learner.stream) == 2
+    assert learner.result().matrix.shape == (3, 2)
+    assert learner.learn(stream[0]).matrix.shape == (4, 3)
 
 
-@pytest.mark.parametrize("make", [ER, LwF, partial(ICaRL, 60)])
+@pytest.mark.parametrize("make", [ER, LwF, partial(ICaRL, 60), *HELD])
 def test_a_learner_whose_head_grew_goes_on_after_a_checkpoint(make: Any) -> None:
     stream = digits()
 

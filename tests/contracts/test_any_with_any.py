@@ -5,6 +5,7 @@ sentence for a declared reason. `test_configured.py` tries the same from configu
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from attractor.cells import CELLS
 from attractor.continual import HAT, STRATEGIES, Connection, Learner, Naive, combine
+from attractor.continual.lifelong import Curriculum, Rules
 from attractor.errors import InputError
 from attractor.models import make_model
 from attractor.optimisers import OPTIMISERS, LSTMOptimiser, attach, choose
@@ -139,6 +141,7 @@ def test_what_an_untrained_rule_does_is_declared(name: str) -> None:
 
 
 CLASSES: dict[str, Any] = dict(STRATEGIES)
+GROWN = ("wider", "more answers")
 LIMITS = [
     (name, network, why) for name, kind in CLASSES.items() for network, why in kind.limits.items()
 ]
@@ -146,6 +149,8 @@ LIMITS = [
 
 @pytest.mark.parametrize(("name", "network", "why"), LIMITS)
 def test_every_limit_is_held(name: str, network: str, why: str) -> None:
+    if network in GROWN:
+        return limit_of_growth(name, network, why)
     sizes: dict[str, Any] = {**NETWORKS, "resnet": {"name": "resnet", "depth": 20, "channels": 1}}
     each_step = network == "each step"
     if network in ("convnet", "resnet"):
@@ -163,6 +168,22 @@ def test_every_limit_is_held(name: str, network: str, why: str) -> None:
         InputError, match=rf"of the kind '{network}': {re.escape(why)}\. Try another"
     ):
         Learner(model, tasks, CLASSES[name](**STRATEGY_OPTIONS.get(name, {})))
+
+
+def limit_of_growth(name: str, network: str, why: str) -> None:
+    one, strategy = task(timed=False), CLASSES[name](**STRATEGY_OPTIONS.get(name, {}))
+    assert isinstance(one, ArrayTask)
+    model = model_on(NETWORKS["mlp"], one)
+    match = rf"that gets '{network}': {re.escape(why)}\. Try another"
+    if network == "wider":
+        rules = Rules(steps=2, window=2, after=2, grow_to=64)
+        with pytest.raises(InputError, match=match):
+            Curriculum(model, Stream("one", [one]), strategy, rules=rules)
+        return
+    more = replace(one, classes=(0, 1, 7), train=one.train._replace(y=one.train.y * 0 + 7))
+    learner = Learner(model, Stream("one", [one]), strategy, iterations=1)
+    with pytest.raises(InputError, match=match):
+        learner.learn(more)
 
 
 class Picky(Naive):

@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.continual.flat import Flat
 from attractor.continual.gradients import GroupGradients
-from attractor.continual.strategies.base import Loss
+from attractor.continual.strategies.base import Loss, Strategy
 from attractor.continual.weighting import evaluating
 from attractor.errors import InputError
 from attractor.tasks import IGNORE, Batch, StoredTask
@@ -137,6 +137,39 @@ def penalty(flat: Flat, anchors: Sequence[Anchor], strength: float) -> Tensor:
     theta = flat.values()
     terms = [(f * (theta - value) ** 2).sum() for f, value in anchors]
     return strength / 2 * torch.stack([theta.new_zeros(()), *terms]).sum()
+
+
+def followed(flat: Flat, before: Flat, anchors: Sequence[Anchor], owner: Strategy) -> list[Anchor]:
+    r"""The penalties of a network whose last layer had fewer rows.
+
+    On new rows nothing depends yet: their importance is zero, and they are where they begin.
+
+    Args:
+        flat: the parameters of the network that has grown.
+        before: those that it had.
+        anchors: of these.
+        owner: which refuses any other growth.
+
+    Example:
+        >>> old, new = nn.Linear(1, 1, bias=False), nn.Linear(1, 2, bias=False)
+        >>> _ = new.weight.data[:1].copy_(old.weight.data)
+        >>> one = Anchor(torch.tensor([3.0]), torch.tensor([4.0]))
+        >>> from attractor.continual import EWC
+        >>> followed(Flat(new), Flat(old), [one], EWC())[0].fisher
+        tensor([3., 0.])
+    """
+    if not flat.begins_with(before):
+        raise InputError(
+            f"expected a strategy that can go on with a network that has grown, but "
+            f"{type(owner).__name__} keeps numbers for each of its weights. Try gem or er."
+        )
+    zeros = torch.zeros_like(flat.values())
+    return [
+        Anchor(
+            flat.longer(one.fisher, before, zeros), flat.longer(one.value, before, flat.values())
+        )
+        for one in anchors
+    ]
 
 
 def check_size(flat: Flat, anchors: Sequence[Anchor]) -> None:

@@ -1,16 +1,19 @@
 """Whether a model can learn a stream, and a strategy can work with it."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 
 from attractor.cells import Cell, Recurrent
 from attractor.checks import whole
+from attractor.continual.growing import Growth, more_answers
+from attractor.continual.readouts import readout
 from attractor.continual.strategies.base import Strategy
 from attractor.errors import InputError
 from attractor.models import MODELS, MultiHead
-from attractor.tasks import Batch
+from attractor.tasks import Batch, StoredTask
 from attractor.tasks.answers import answer
 from attractor.tasks.streams import Stream
 
@@ -20,6 +23,8 @@ def check_limits(
     model: nn.Module,
     optimiser: object = None,
     stream: Stream | None = None,
+    *,
+    grows: Literal["wider", "more answers"] | None = None,
 ) -> None:
     """Refuse what a strategy declares that it cannot do, before it starts.
 
@@ -28,8 +33,9 @@ def check_limits(
         model: the network, as it is before `start`.
         optimiser: a key of ``OPTIMISERS``, a table with a ``name``, or what makes one; of what has
             no key, nothing is known.
-        stream: the tasks; one whose samples have an answer at each step counts as ``"each step"``,
-            one whose answers are numbers or labels as ``"no classes"``.
+        stream: the tasks; one whose samples have several answers counts as ``"each step"``, one
+            whose answers are numbers, labels or bits as ``"no classes"``.
+        grows: whether the network is going to get ``"wider"``, or its head ``"more answers"``.
 
     Example:
         >>> from attractor.continual import HAT
@@ -37,17 +43,23 @@ def check_limits(
         >>> check_limits(HAT(), MLP([64, 32, 10]), "adam")
     """
     networks, key = kinds(model), _key(optimiser)
-    if stream is not None and stream[0].answers == "each step":
-        networks.add("each step")
-    if stream is not None and not stream[0].asks_classes:
-        networks.add("no classes")
+    if stream is not None:
+        networks |= _asked(stream[0])
     for kind, why in strategy.limits.items():
-        if kind in networks or kind == key:
+        if kind in networks or kind in (key, grows):
             got = f"a {type(model).__name__}, of the kind" if kind in networks else "the optimiser"
+            got = f"a {type(model).__name__} that gets" if kind == grows else got
             raise InputError(
                 f"expected a network and an optimiser that {strategy!r} can work with, but got "
                 f"{got} {kind!r}: {why}. Try another strategy, such as er."
             )
+
+
+def _asked(task: StoredTask) -> set[str]:
+    """What is unusual about the answers of a task."""
+    if not task.asks_classes:
+        return {"no classes"} | ({"each step"} if task.answers == "each step" else set())
+    return {"each step"} if task.first("test", 1).y.ndim > 1 else set()
 
 
 def kinds(model: nn.Module) -> set[str]:
@@ -137,6 +149,31 @@ def _answer(model: nn.Module, some: Batch, stream: Stream) -> Tensor:
             f"{stream.name!r}, but it says: {error}. Samples come first; recurrent networks need "
             "batch_first=True."
         ) from error
+
+
+def room_for(
+    stream: Stream, model: nn.Module, strategy: Strategy, *, generator: Generator
+) -> Growth | None:
+    """The network with more answers, if a stream has more; refused if that cannot be.
+
+    Args:
+        stream: with a task more than the network has learnt.
+        model: the network, which is left as it is.
+        strategy: with which it goes on.
+        generator: draws the new weights.
+    """
+    growth = None
+    if stream.outputs > (had := readout(model)[1].out_features):
+        if strategy.wraps_model:
+            raise InputError(
+                f"expected a task with the classes that the network has, but {stream[-1].name!r} "
+                f"has {stream.outputs - had} more, and {strategy!r} cannot widen its heads. Make "
+                "the network with all outputs at its start."
+            )
+        check_limits(strategy, model, grows="more answers")
+        growth = more_answers(model, stream.outputs, generator=generator)
+    check(model if growth is None else growth.model, stream)
+    return growth
 
 
 def per_task(iterations: int | Sequence[int] | None, tasks: int) -> int | list[int] | None:

@@ -64,8 +64,32 @@ class Flat:
             if p.requires_grad:
                 p.add_(part.view_as(p))
 
+    def longer(self, vector: Tensor, before: "Flat", rest: Tensor) -> Tensor:
+        """A vector of a network that had fewer rows, as one of this network.
+
+        Args:
+            vector: of the old network.
+            before: its parameters, which are the first rows of those of this network.
+            rest: a vector of this network that has the new rows.
+        """
+        found = rest.clone()
+        for new, old in zip(self._parts(found), before._parts(vector), strict=True):
+            (new[: len(old)] if old.ndim else new).copy_(old)
+        return found
+
+    def _parts(self, vector: Tensor) -> list[Tensor]:
+        """A vector cut into the shapes of the parameters."""
+        cut = zip(torch.split(vector, self.sizes), self.parameters, strict=True)
+        return [part.view_as(p) for part, p in cut]
+
+    def begins_with(self, before: "Flat") -> bool:
+        """Whether the parameters of another network are the first rows of those of this one."""
+        if len(self.parameters) != len(before.parameters):
+            return False
+        pairs = zip(self.parameters, before.parameters, strict=True)
+        return all(torch.equal(wide[: len(old)] if old.ndim else wide, old) for wide, old in pairs)
+
     def named(self, vector: Tensor, model: nn.Module) -> dict[str, Tensor]:
         """Such a vector, parameter by parameter."""
-        parts = torch.split(vector, self.sizes)
-        names = zip(model.named_parameters(), parts, strict=True)
-        return {name: part.view_as(p) for (name, p), part in names}
+        names = zip(model.named_parameters(), self._parts(vector), strict=True)
+        return {name: part for (name, _), part in names}

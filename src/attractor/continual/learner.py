@@ -14,10 +14,10 @@ from torch.optim import SGD
 from attractor.cells.base import penalised
 from attractor.checks import whole
 from attractor.continual import rates
-from attractor.continual.fitting import check, check_limits, per_task
-from attractor.continual.growing import more_answers
+from attractor.continual.draws import Draws
+from attractor.continual.fitting import check, check_limits, per_task, room_for
+from attractor.continual.growing import as_saved
 from attractor.continual.identity import expect_same, identity
-from attractor.continual.readouts import readout
 from attractor.continual.result import CurvePoint, Result, accuracies, bytes_of
 from attractor.continual.stopping import Patience
 from attractor.continual.strategies.base import Loss, Strategy
@@ -130,7 +130,7 @@ class Learner:
         check_limits(self.strategy, model, optimiser, stream)
         self._generator = torch.Generator().manual_seed(seed)
         draws = torch.randint(2**62, (), generator=self._generator)
-        self._random = torch.Generator().manual_seed(seed).get_state()
+        self._draws = Draws(seed)
         self.model = self.strategy.start(
             model, stream, generator=torch.Generator().manual_seed(int(draws))
         )
@@ -141,6 +141,7 @@ class Learner:
         self._batches: Shuffled | None = None
         self.curve: list[CurvePoint] = []
         self.seconds: list[float] = []
+        self.grown: list[int] = []
         self.matrix = torch.full((len(stream) + 1, len(stream)), torch.nan, dtype=torch.float64)
         self.matrix[0] = accuracies(self.model, stream)
 
@@ -165,13 +166,9 @@ class Learner:
                 f"expected a learner with a task to learn, but all {len(self.stream)} of "
                 f"{self.stream.name!r} are learnt. Ask `learner.done` before each update."
             )
-        task, outside, began = self.task, torch.get_rng_state(), time.process_time()
-        torch.set_rng_state(self._random)
-        try:
+        task, began = self.task, time.process_time()
+        with self._draws():
             loss = float(self._update())
-        finally:
-            self._random = torch.get_rng_state()
-            torch.set_rng_state(outside)
         self.seconds[task] += time.process_time() - began
         self.step += 1
         if not math.isfinite(loss):
@@ -245,8 +242,9 @@ class Learner:
             rates.restore(self.optimiser)
         model = self.strategy.start_task(self.model, task, self.optimiser, self.updates)
         if model is not None and model is not self.model:
-            self._attach(model)
-            self.strategy.adopt(model)
+            check_limits(self.strategy, self.model, grows="wider")
+            self._adopt(model)
+            self.grown.append(self.task)
         if self.plan.schedule is not None:
             rates.keep(self.optimiser)
 
@@ -275,28 +273,26 @@ class Learner:
     def add(self, task: StoredTask) -> None:
         """Append a task to the stream, and make room for it."""
         tasks, before = len(self.stream), len(list(self.model.parameters()))
-        self.stream = replace(self.stream, tasks=[*self.stream.tasks, task.at(tasks)])
-        self.strategy.extend(self.stream)
-        old, optimiser = self.model, self.optimiser
-        had = readout(old)[1].out_features
-        if self.stream.outputs > had:
-            if self.strategy.wraps_model:
-                raise InputError(
-                    f"expected a task with the classes that the network has, but {task.name!r} has "
-                    f"{self.stream.outputs - had} more, and {self.strategy!r} cannot widen its "
-                    "heads. Make the network with all outputs at its start."
-                )
-            growth = more_answers(old, self.stream.outputs, generator=self._generator)
-            self._attach(growth.model)
+        stream = replace(self.stream, tasks=[*self.stream.tasks, task.at(tasks)])
+        # all that may be refused comes first
+        growth = room_for(stream, self.model, self.strategy, generator=self._generator)
+        self.strategy.extend(stream)
+        self.stream, optimiser = stream, self.optimiser
+        if growth is not None:
+            old = self.model
+            self._adopt(growth.model)
             growth.carry_rows(old, optimiser, self.optimiser)
-            self.strategy.adopt(growth.model)
         elif len(list(self.model.parameters())) > before:
             self._attach(self.model)
-        check(self.model, self.stream)
         matrix = torch.full((tasks + 2, tasks + 1), torch.nan, dtype=torch.float64)
         matrix[:-1, :-1] = self.matrix
         matrix[self.task, tasks] = accuracies(self.model, self.stream)[tasks]
         self.matrix = matrix
+
+    def _adopt(self, model: nn.Module) -> None:
+        """Go on with another model, if the strategy can."""
+        self.strategy.adopt(model)
+        self._attach(model)
 
     def _attach(self, model: nn.Module) -> None:
         """Take a model, and build the optimiser on it."""
@@ -322,7 +318,7 @@ class Learner:
             "update": self.update,
             "batches": None if self._batches is None else self._batches.state_dict(),
             "generator": self._generator.get_state(),
-            "random": self._random,
+            "random": self._draws.state,
             "matrix": self.matrix,
             "curve": [[one.task, one.update, *one.accuracies] for one in self.curve],
             "model": dict(self.model.state_dict()),
@@ -330,6 +326,7 @@ class Learner:
             "strategy": self.strategy.state_dict(),
             "seconds": self.seconds,
             "patience": self.patience.state_dict(),
+            "grown": self.grown,
         }
         copies: dict[str, Any] = cloned(state)
         return copies
@@ -337,10 +334,14 @@ class Learner:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where a learner with the same arguments was; if that fails, nothing has changed."""
         expect_same(self._made(), state.get("made", {}))
-        before = self.state_dict()
+        before, model = self.state_dict(), self.model
+        if state.get("grown", self.grown) != self.grown:  # by the strategy, at the start of a task
+            self._adopt(as_saved(model, state["model"]))
         try:
             self._load(state)
         except (KeyError, RuntimeError, ValueError) as error:
+            if self.model is not model:
+                self._adopt(model)
             self._load(before)
             reason = str(error).strip().splitlines()[-1].strip().rstrip(".")
             raise InputError(
@@ -369,13 +370,14 @@ class Learner:
         if "patience" in state:  # which those of version 0.2 do not have
             self.patience.load_state_dict(state["patience"])
         self.curve = [CurvePoint(task, update, tuple(a)) for task, update, *a in state["curve"]]
+        self.grown = list(state.get("grown", ()))
         self._generator.set_state(state["generator"])
         self._batches = None
         if state["batches"] is not None:
             self._batches = self._new_batches(self.stream[self.task])
             self._batches.load_state_dict(state["batches"])
             self._until = self.updates
-        self._random = state["random"].clone()
+        self._draws.state = state["random"].clone()
 
     def _new_batches(self, task: StoredTask) -> Shuffled:
         device = next(self.model.parameters()).device

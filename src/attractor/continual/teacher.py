@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attractor.continual.growing import as_saved
 from attractor.continual.readouts import readout
 from attractor.state import cloned
 from attractor.tasks import Batch
@@ -49,7 +50,9 @@ class Teacher:
         """Go on as another one was; `like` is a network of its kind, with any answers."""
         self.model = None if state is None else _frozen(like)
         if self.model is not None and state is not None:
-            _resize(self.model, state)
+            if len(state) == len(like.state_dict()):
+                _resize(self.model, state)
+            self.model = _frozen(as_saved(self.model, state))  # it may have grown at a task before
             self.model.load_state_dict(state)
 
 

@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch import Generator, nn
 
+from attractor.cells.base import penalised
 from attractor.checks import number, positive, whole
+from attractor.continual.draws import Draws
 from attractor.continual.fitting import check_limits
-from attractor.continual.growing import Growth, grown
+from attractor.continual.growing import Growth, as_saved, grown
 from attractor.continual.identity import expect_same, identity
 from attractor.continual.lifelong.measures import LifelongResult
 from attractor.continual.lifelong.triggers import Trigger
@@ -20,7 +22,7 @@ from attractor.continual.strategies.naive import Naive
 from attractor.errors import InputError
 from attractor.optimisers import Maker, attach, choose
 from attractor.state import cloned
-from attractor.tasks import Batch
+from attractor.tasks import Batch, StoredTask
 from attractor.tasks.streams import Stream
 from attractor.training.evaluate import evaluate
 from attractor.training.process import Diverged, Row
@@ -93,7 +95,8 @@ class Curriculum:
             ``GEM(200, memory="ring")``, which has the last ten sequences of each of 20 levels.
         optimiser: as for `attractor.continual.Learner`.
         rules: when a level is passed.
-        seed: decides the batches, the growth and all that the strategy draws.
+        seed: decides the batches, the growth, all that the strategy draws, and dropout. On the CPU
+            torch's default generator, from which dropout draws, is left as it was.
         trigger: lets the network grow before a level is failed (`attractor.continual.lifelong`);
             ``None`` means after a failure alone, as the chapter has it.
         log_every: updates between measurements of the loss.
@@ -140,14 +143,17 @@ class Curriculum:
             )
         self.strategy = strategy if strategy is not None else Naive()
         self.log_every = whole("log_every", log_every, 1)
-        check_limits(self.strategy, model, optimiser, levels)
+        grows: Any = None if self.rules.grow_to is None else "wider"
+        check_limits(self.strategy, model, optimiser, levels, grows=grows)
         self._batches, draws, self._growth = (_seeded(seed, n) for n in range(3))
+        self._draws = Draws(_seeded(seed, 3).initial_seed())
         self.model = self.strategy.start(model, levels, generator=draws)
         self._make = optimiser
         self._attach(self.model)
         self.step = self.level = self.update = 0
         self.growths: list[int] = []
         self.sizes: list[int] = []
+        self.given: list[int] = []
         self.completed, self.done, self.grew = 0, False, False
         self.recent: list[float] = []
         self.current: list[float] = []
@@ -168,11 +174,14 @@ class Curriculum:
                 "expected levels to learn, but the learner has stopped. Ask `done` before each "
                 "step."
             )
+        with self._draws():
+            return self._advance()
+
+    def _advance(self) -> list[Row]:
         began = time.process_time()
         level = self.levels[self.level]
         if not self._begun:
-            self.strategy.start_task(self.model, level, self.optimiser, self.until)
-            self._begun = True
+            self._begin(level)
         batch = level.samples(torch.arange(self.rules.batch_size), self._batches)
         batch = batch.to(next(self.model.parameters()).device)
         if self.update >= self.until - self.rules.window:
@@ -193,6 +202,15 @@ class Curriculum:
         elif self._full(batch, loss) and (now := self._accuracy(batch)) < self.rules.threshold:
             rows.append(self._grow(now))
         return rows
+
+    def _begin(self, level: StoredTask) -> None:
+        """Begin a level; if the strategy gives another model, the optimiser begins anew."""
+        model = self.strategy.start_task(self.model, level, self.optimiser, self.until)
+        if model is not None and model is not self.model:
+            check_limits(self.strategy, self.model, grows="wider")
+            self._adopt(model)
+            self.given.append(self.level)
+        self._begun = True
 
     def _full(self, batch: Batch, loss: float) -> bool:
         """Whether the trigger says that it is time to grow."""
@@ -226,7 +244,7 @@ class Curriculum:
         base = self.levels[0].loss  # which is that of all levels
         for parameter in self._parameters:
             parameter.grad = None
-        loss = self.strategy.loss(self.model, batch, base)
+        loss = penalised(self.strategy.loss(self.model, batch, base), self.model)
         torch.autograd.backward(loss)
         self.strategy.observe(batch, base)
         self.strategy.after_backward(self.model)
@@ -281,8 +299,8 @@ class Curriculum:
                 group["lr"] = group["lr"] * self.rules.rate_after
 
     def _adopt(self, model: nn.Module) -> None:
-        self._attach(model)
         self.strategy.adopt(model)
+        self._attach(model)
 
     def _attach(self, model: nn.Module) -> None:
         make = self._make
@@ -310,6 +328,7 @@ class Curriculum:
             "trigger": [] if self.trigger is None else self.trigger.values,
             "batches": self._batches.get_state(),
             "growth": self._growth.get_state(),
+            "random": self._draws.state,
             "model": dict(self.model.state_dict()),
             "optimiser": self.optimiser.state_dict(),
             "strategy": self.strategy.state_dict(),
@@ -320,8 +339,9 @@ class Curriculum:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where a learner with the same arguments was; it grows first, if that one had."""
         expect_same(self._made(), state.get("made", {}))
-        for size in state["sizes"][len(self.sizes) :]:
-            self._adopt(grown(self.model, size).model)
+        state = {"given": [], "random": self._draws.state, **state}  # which older ones lack
+        if state["sizes"] != self.sizes or state["given"] != self.given:
+            self._adopt(as_saved(self.model, state["model"]))
         for name in _PLAIN:
             setattr(self, name, cloned(state[name]))
         self.matrix = state["matrix"].clone()
@@ -332,6 +352,7 @@ class Curriculum:
         self.strategy.load_state_dict(state["strategy"])
         self._batches.set_state(state["batches"])
         self._growth.set_state(state["growth"])
+        self._draws.state = state["random"].clone()
 
     def _made(self) -> dict[str, Any]:
         return {
@@ -348,6 +369,7 @@ _PLAIN = (
     "update",
     "growths",
     "sizes",
+    "given",
     "completed",
     "done",
     "grew",

@@ -13,6 +13,7 @@ from attractor.tasks import (
     IGNORE,
     TASKS,
     Batch,
+    BitTask,
     Generated,
     Sampler,
     Split,
@@ -46,12 +47,13 @@ class Level(StoredTask):
         torch.Size([3, 25, 10])
     """
 
-    classes = (0,)
     block = 1
 
     def __init__(self, task: Generated | StrokeDigits, name: str, place: int) -> None:
         self.task, self.name, self.place = task, name, place
         self.input_size, self.output_size = task.input_size, task.output_size
+        bits = isinstance(task, BitTask)  # vectors of them, and no classes
+        self.classes, self.asks_classes = tuple(range(task.output_size)), not bits
         self.answers, self.measures = task.answers, task.measures  # type: ignore[misc]
         self.train = self.test = None
 

@@ -81,7 +81,7 @@ class Conflict(Trigger):
 
 
 class Plateau(Trigger):
-    r"""The loss has stopped to fall: the second half of a window is hardly below the first.
+    r"""The loss has stopped falling: the second half of a window is hardly below the first.
 
     .. math::
         \bar L_2 > (1 - c) \bar L_1

@@ -28,7 +28,7 @@ class AGEM(Strategy):
 
     Args:
         per_class: samples kept of each class of each task, the newest; of each task, if a sample
-            has an answer at every step.
+            has several answers, or one that is no class.
         reference_batch: memories that give :math:`g_{ref}`, drawn at each update from those of all
             finished tasks.
 
@@ -69,7 +69,7 @@ class AGEM(Strategy):
     def _arrange(self, stream: Stream) -> None:
         """A group of memories for each class of each task."""
         self._stream = stream
-        each_class = stream[0].answers == "once"
+        each_class = stream[0].samples(torch.tensor([0])).y.ndim == 1
         counts = [len(task.classes) if each_class else 1 for task in stream]
         self._ends = [0, *accumulate(counts)]
         self._groups = torch.arange(len(stream))[:, None].repeat(1, stream.outputs)

@@ -130,14 +130,16 @@ def distance(output: Tensor, said: Tensor, y: Tensor) -> Tensor:
 
     Shape:
         output ``(samples, classes)`` or ``(samples, time, classes)``, said likewise, perhaps with
-        fewer classes and more steps; y as the answers that are asked.
+        fewer classes and other steps; y as the answers that are asked, or with one for each output.
 
     Example:
         >>> float(distance(torch.ones(2, 3), torch.zeros(2, 3), torch.tensor([0, 1])))
         1.0
     """
+    there = counts(y)
     if output.ndim > 2:
-        said = said[:, : output.shape[1]]
+        steps = min(output.shape[1], said.shape[1])
+        output, said, there = output[:, :steps], said[:, :steps], there[:, :steps]
     output = output[..., : said.shape[-1]]
-    there = said.isfinite() & counts(y)[..., None]
+    there = said.isfinite() & (there if there.ndim == said.ndim else there[..., None])
     return (output - said).masked_fill(~there, 0).square().sum() / there.sum().clamp(min=1)

@@ -9,6 +9,7 @@ from attractor.continual.fisher import (
     Anchor,
     check_size,
     fisher_diagonal,
+    followed,
     penalty,
     pull,
     summed,
@@ -57,6 +58,7 @@ class EWC(Strategy):
     """
 
     reference = "kirkpatrick2017overcoming"
+    limits = {"wider": "it keeps numbers for each of its weights"}  # noqa: RUF012
 
     def __init__(
         self,
@@ -73,7 +75,7 @@ class EWC(Strategy):
         self.sampled, self.merge = sampled, merge
         self.decay = number("decay", decay, 0, 1)
         if sampled:
-            self.limits = {"no classes": "labels can be drawn from a softmax alone"}
+            self.limits = {**self.limits, "no classes": "labels can be drawn from a softmax alone"}
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self.gradients = GroupGradients(model)
@@ -81,6 +83,11 @@ class EWC(Strategy):
         self.anchors: list[Anchor] = []
         self._base: Loss = cross_entropy
         return model
+
+    def adopt(self, model: nn.Module) -> None:
+        gradients = GroupGradients(model)
+        self.anchors = followed(gradients.flat, self.gradients.flat, self.anchors, self)
+        self.gradients = gradients
 
     def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         self._base = base

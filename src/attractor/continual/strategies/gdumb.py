@@ -31,7 +31,8 @@ class GDumb(Strategy):
         size: samples kept in all.
         epochs: how often the memory is gone through.
         batch_size: memories in each :math:`B_M`.
-        lr: :math:`\alpha`; it falls to a hundredth of it, :math:`\alpha_{min}`, in each epoch.
+        lr: :math:`\alpha`; over all epochs it falls once, to a hundredth of it,
+            :math:`\alpha_{min}`.
 
     Example:
         >>> GDumb(200).epochs
@@ -47,6 +48,7 @@ class GDumb(Strategy):
     """
 
     reference = "prabhu2020gdumb"
+    limits = {"wider": "it begins again with the first weights of the network"}  # noqa: RUF012
     own_rates = True
 
     def __init__(

@@ -63,6 +63,7 @@ class ICaRL(Strategy):
     adds_samples = True
     limits = {  # noqa: RUF012
         "each step": "it keeps samples that are near the mean of their one class",
+        "wider": "it keeps means of the features that it has",
         "no classes": "it keeps samples that are near the mean of their one class",
     }
 

@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.checks import number, whole
-from attractor.continual.fisher import Anchor, check_size, of_samples, penalty, pull
+from attractor.continual.fisher import Anchor, check_size, followed, of_samples, penalty, pull
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.strategies.base import Strategy
 from attractor.tasks import Batch, StoredTask
@@ -41,6 +41,7 @@ class MAS(Strategy):
     """
 
     reference = "aljundi2018memory"
+    limits = {"wider": "it keeps numbers for each of its weights"}  # noqa: RUF012
 
     def __init__(self, strength: float = 1.0, *, samples: int | None = 1000) -> None:
         if samples is not None:
@@ -52,6 +53,12 @@ class MAS(Strategy):
         self.generator = generator
         self.anchor: Anchor | None = None
         return model
+
+    def adopt(self, model: nn.Module) -> None:
+        gradients = GroupGradients(model)
+        anchors = [] if self.anchor is None else [self.anchor]
+        found = followed(gradients.flat, self.gradients.flat, anchors, self)
+        self.gradients, self.anchor = gradients, found[0] if found else None
 
     def after_backward(self, model: nn.Module) -> None:
         if self.anchor is not None:
@@ -100,6 +107,6 @@ def loudness(model: nn.Module, batch: Batch) -> Tensor:
     output, y = answer(model, batch), asked(batch)
     each = output.masked_fill(~output.isfinite(), 0).square().sum(-1)
     if each.ndim > 1:
-        there = counts(y)
+        there = counts(y) if y.ndim == each.ndim else counts(y).any(-1)  # bits of each step
         each = (each * there).sum(1) / there.sum(1).clamp(min=1)
     return each.mean() if batch.weight is None else each @ batch.weight.to(each.dtype)

@@ -57,6 +57,10 @@ class MetaSGDCL(Strategy):
     """
 
     reference = "kuo2021learning"
+    limits = {  # noqa: RUF012
+        "wider": "it keeps rates of each of its weights",
+        "more answers": "earlier tasks have no rates of weights that came after them",
+    }
     own_rates = True
 
     def __init__(

@@ -5,7 +5,7 @@ from typing import Any
 from torch import Generator, Tensor, nn
 
 from attractor.checks import number, whole
-from attractor.continual.fisher import Anchor, check_size, fisher_diagonal, penalty, pull
+from attractor.continual.fisher import Anchor, check_size, fisher_diagonal, followed, penalty, pull
 from attractor.continual.gradients import GroupGradients
 from attractor.continual.strategies.base import Loss, Strategy
 from attractor.tasks import Batch, StoredTask
@@ -44,6 +44,7 @@ class OnlineEWC(Strategy):
     """
 
     reference = "schwarz2018progress"
+    limits = {"wider": "it keeps numbers for each of its weights"}  # noqa: RUF012
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class OnlineEWC(Strategy):
         self.strength, self.decay = number("strength", strength, 0), number("decay", decay, 0, 1)
         self.samples, self.sampled = samples, sampled
         if sampled:
-            self.limits = {"no classes": "labels can be drawn from a softmax alone"}
+            self.limits = {**self.limits, "no classes": "labels can be drawn from a softmax alone"}
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         self.gradients = GroupGradients(model)
@@ -66,6 +67,12 @@ class OnlineEWC(Strategy):
         self.anchor: Anchor | None = None
         self._base: Loss = cross_entropy
         return model
+
+    def adopt(self, model: nn.Module) -> None:
+        gradients = GroupGradients(model)
+        anchors = [] if self.anchor is None else [self.anchor]
+        found = followed(gradients.flat, self.gradients.flat, anchors, self)
+        self.gradients, self.anchor = gradients, found[0] if found else None
 
     def observe(self, batch: Batch, base: Loss = cross_entropy) -> None:
         self._base = base

@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.checks import number, positive
-from attractor.continual.fisher import Anchor, check_size, penalty, pull
+from attractor.continual.fisher import Anchor, check_size, followed, penalty, pull
 from attractor.continual.flat import Flat
 from attractor.continual.strategies.base import Strategy
 from attractor.tasks import StoredTask
@@ -42,6 +42,7 @@ class SI(Strategy):
     """
 
     reference = "zenke2017continual"
+    limits = {"wider": "it keeps numbers for each of its weights"}  # noqa: RUF012
 
     def __init__(self, strength: float = 1.0, *, damping: float = 0.1) -> None:
         self.strength, self.damping = number("strength", strength, 0), positive("damping", damping)
@@ -52,6 +53,12 @@ class SI(Strategy):
         self.path = torch.zeros_like(self.anchor.value)
         self._before: tuple[Tensor, Tensor] | None = None
         return model
+
+    def adopt(self, model: nn.Module) -> None:
+        self._settle()
+        flat, before = Flat(model), self.flat
+        (self.anchor,) = followed(flat, before, [self.anchor], self)
+        self.flat, self.path = flat, flat.longer(self.path, before, torch.zeros_like(flat.values()))
 
     def after_backward(self, model: nn.Module) -> None:
         self._settle()

@@ -55,6 +55,7 @@ class SLDA(Strategy):
     reference = "hayes2020lifelong"
     limits = {  # noqa: RUF012
         "each step": "it has a mean of the features of each sample's one class",
+        "wider": "it keeps means of the features that it has",
         "no classes": "it has a mean of the features of each sample's one class",
     }
 
