@@ -180,7 +180,7 @@ def limit_of_growth(name: str, network: str, why: str) -> None:
         with pytest.raises(InputError, match=match):
             Curriculum(model, Stream("one", [one]), strategy, rules=rules)
         return
-    more = replace(one, classes=(0, 1, 7), train=one.train._replace(y=one.train.y * 0 + 7))
+    more = replace(one, classes=(*one.classes, 7), train=one.train._replace(y=one.train.y * 0 + 7))
     learner = Learner(model, Stream("one", [one]), strategy, iterations=1)
     with pytest.raises(InputError, match=match):
         learner.learn(more)
