@@ -6,6 +6,7 @@ import pytest
 
 from attractor.checks import flag, one_of, positive, whole
 from attractor.errors import InputError
+from attractor.reproduction.targets import target
 
 
 def test_a_number_below_the_least_is_named() -> None:
@@ -33,3 +34,14 @@ def test_a_word_in_place_of_a_truth_value_is_named() -> None:
 def test_an_unknown_choice_is_answered_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r"known order \(pixels, rows\).*mean 'rows'"):
         one_of("order", "row", ("rows", "pixels"))
+
+
+def test_of_many_names_the_nearest_are_told_and_where_the_others_are() -> None:
+    with pytest.raises(InputError) as told:
+        target("tabel-6.1")
+    assert str(told.value) == (
+        "expected the name of a known target, but got 'tabel-6.1'. Did you mean 'table-6.1' or "
+        "'table-6.6' or 'table-6.5'? `attractor reproduce list` shows all."
+    )
+    with pytest.raises(InputError, match="but got 'zzzzz'. `attractor reproduce list` shows all.$"):
+        target("zzzzz")

@@ -12,9 +12,18 @@ class RunError(RuntimeError):
     """A run could not go on; the command line exits with 1."""
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
-    """The error for a name that is not in a table, with the nearest names in it."""
-    names = sorted(known)
+def unknown(
+    kind: str, name: object, known: Iterable[str], *, listed: str | None = None
+) -> InputError:
+    """The error for a name that is not in a table, with the nearest names in it.
+
+    Args:
+        kind: what the name is of, in words.
+        name: what was given.
+        known: the names in the table.
+        listed: the command that shows them all, where they are too many for a sentence.
+    """
+    names = sorted(set(known))
     folded: dict[str, list[str]] = {}
     for one in names:
         folded.setdefault(one.casefold(), []).append(one)
@@ -22,9 +31,11 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     close = difflib.get_close_matches(str(name)[:100].casefold(), folded, n=3, cutoff=0.5)
     near = [one for key in close for one in folded[key]][:3]
     hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else "Try one of these."
+    if listed is not None:
+        hint = f"{hint if near else ''} `{listed}` shows all.".strip()
+    among = "" if listed is not None else f" ({', '.join(names)})"
     return InputError(
-        f"expected the name of a known {kind} ({', '.join(names)}), but got {shortened(name)}. "
-        f"{hint}"
+        f"expected the name of a known {kind}{among}, but got {shortened(name)}. {hint}"
     )
 
 

@@ -31,7 +31,8 @@ from attractor.errors import InputError
 from cells.against import noting
 from contracts import test_cells as contract
 from contracts import test_traced as traced
-from contracts.cells import OPTIONS, inputs, make_cell, seeded
+from contracts.cells import OPTIONS, inputs, make_cell, make_layer, seeded
+from contracts.test_exported import exported
 
 GATED = sorted(key for key, cell in CELLS.items() if issubclass(cell, GatedCell))
 
@@ -83,7 +84,7 @@ def test_composed_cells_compile(name: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_composed_cells_compile_and_export_in_layers(name: str) -> None:
     traced.test_compile_whole_graph(COMPOSED[name])  # type: ignore[arg-type]
-    traced.test_export_with_dynamic_time(COMPOSED[name])  # type: ignore[arg-type]
+    exported(make_layer(COMPOSED[name]).eval())  # type: ignore[arg-type]
 
 
 @composed

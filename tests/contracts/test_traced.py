@@ -1,30 +1,17 @@
-"""Every cell as torch's tracers see it: torch.compile and torch.export."""
+"""Every cell as torch.compile sees it."""
 
 import copy
-import io
 from typing import Any
 
 import pytest
 import torch
-from torch.utils._pytree import tree_leaves
 
 from attractor.cells import Recurrent, compile_steps
-from contracts.cells import (
-    FORMS,
-    HIDDEN_SIZE,
-    INPUT_SIZE,
-    NAMES,
-    OPTIONS,
-    inputs,
-    make_layer,
-    seeded,
-)
+from contracts.cells import HIDDEN_SIZE, INPUT_SIZE, NAMES, inputs, make_layer, seeded
 
 close = torch.testing.assert_close
 cells = pytest.mark.parametrize("name", NAMES)
 tracing = pytest.mark.filterwarnings("ignore")  # of torch's tracers about themselves
-LARGE = ("dntm", "eurnn", "goru", "ntm", "tardis")
-"""Cells of so many operations that an export takes 15 to 25 seconds of a processor."""
 
 
 @cells
@@ -56,44 +43,3 @@ def test_compiled_to_machine_code_has_the_same_gradients(in_chunks: bool, input_
     run(x)[0].square().sum().backward()
     for mine, theirs in zip(layer.parameters(), other.parameters(), strict=True):
         close(mine.grad, theirs.grad)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in NAMES],
-)
-@tracing
-def test_export_with_dynamic_time(name: str) -> None:
-    # layers and directions are the layer's own work: exported for one cell, not for each
-    form = {"num_layers": 2, "bidirectional": True} if name == "lstm" else {}
-    layer = make_layer(name, **form).eval()
-    sizes = {0: torch.export.Dim("time", min=2, max=4096), 1: torch.export.Dim("batch", min=2)}
-    shapes = {"input": sizes}
-    exported = torch.export.export(layer, (inputs(4, 3),), dynamic_shapes=shapes)
-    saved = io.BytesIO()
-    torch.export.save(exported, saved)
-    saved.seek(0)
-    for module in (exported.module(), torch.export.load(saved).module()):
-        for length, batch in ((4, 3), (11, 5)):
-            x = inputs(length, batch)
-            close(tree_leaves(module(x)), tree_leaves(layer(x)))
-
-
-@tracing
-def test_an_earlier_export_leaves_the_next_one_its_dynamic_batch() -> None:
-    time = torch.export.Dim("time", min=2, max=4096)
-    torch.export.export(make_layer("lstm").eval(), (inputs(4, 2),), dynamic_shapes=[{0: time}])
-    layer = make_layer("janet").eval()
-    sizes = {0: time, 1: torch.export.Dim("batch", min=2)}
-    exported = torch.export.export(layer, (inputs(4, 3),), dynamic_shapes=[sizes])
-    close(exported.module()(inputs(5, 2))[0], layer(inputs(5, 2))[0])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "options"), FORMS)
-@tracing
-def test_other_forms_are_exported(
-    name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(OPTIONS, name, OPTIONS.get(name, {}) | options)
-    test_export_with_dynamic_time(name)

@@ -165,6 +165,20 @@ def test_tables_are_copied_as_csv_and_latex(shared_page: Any) -> None:
     assert "$\\pm$" in latex
 
 
+def test_a_table_is_saved_and_failed_runs_are_copied_too(shared_page: Any) -> None:
+    with shared_page.expect_download() as event:
+        shared_page.locator("[data-save]").first.click()
+    assert event.value.suggested_filename == "copy-memory-results.csv"
+    assert event.value.path().read_text("utf-8") == copied(shared_page, "csv")
+    failed = shared_page.locator("[data-save=copy-memory-failed]").locator("xpath=..")
+    shared_page.evaluate("navigator.clipboard.writeText = async (text) => { window.text = text; }")
+    failed.locator("[data-copy=csv]").click()
+    shared_page.wait_for_function("() => window.text !== undefined")
+    found = shared_page.evaluate("() => window.text")
+    assert found == "Failed run,Seed,Step,Reason\nNRU,1,500,the loss became NaN\n"
+    assert shared_page.complaints == []
+
+
 def test_scales_change_and_come_back(shared_page: Any) -> None:
     box = shared_page.locator("[data-log]")
     types = "() => [...document.querySelectorAll('.curves .plot')].map(p => p.layout.yaxis.type)"

@@ -63,6 +63,23 @@ def test_the_page_says_what_was_run_and_how_it_went(html: str) -> None:
     assert html.count('aria-sort="ascending"><button') == 1
 
 
+def test_curves_are_described_for_those_who_do_not_see_them(html: str) -> None:
+    described = re.findall(r'class="plot" role="img" aria-label="([^"]*)"', html)
+    assert len(described) == html.count('class="plot"') == 4
+    titles = re.findall(r"<figcaption>(.*?)</figcaption>", html)
+    finding = re.findall(r"<li>(.*?)</li>", html.split("What came out")[1])[0]
+    assert len(finding) > 20
+    assert described == [f"{title}: 3 variants; {finding}" for title in titles]
+
+
+def test_every_table_can_be_copied_and_saved(html: str) -> None:
+    assert html.count("<table") == 4  # results, failed runs, runs, settings
+    for button in ('data-copy="csv"', 'data-copy="latex"'):
+        assert html.count(button) == 4
+    saved = re.findall(r'data-save="copy-memory-(\w+)"', html)
+    assert saved == ["results", "failed", "runs", "settings"]
+
+
 def test_the_same_runs_give_the_same_bytes(html: str, runs_root: Path) -> None:
     folders = sorted((runs_root / "copy-memory").iterdir(), reverse=True)
     assert build(load_runs(folders)) == html

@@ -111,6 +111,12 @@ def test_long_runs_are_thinned(tmp_path: Path, write_run: Any) -> None:
             assert len(trace["y"]) <= (4000 if "fill" in trace else 2000)
 
 
+def test_curves_are_drawn_in_the_colours_of_the_palette(figures: dict[str, Figure]) -> None:
+    for figure in figures.values():
+        means = [one for one in figure.traces if one["meta"]["kind"] == "mean"]
+        assert [one["line"]["color"] for one in means] == [*COLOURS[: len(means)]]
+
+
 def test_colours_run_out_before_styles_do() -> None:
     assert len({style(index) for index in range(4 * len(COLOURS))}) == 4 * len(COLOURS)
 

@@ -1,12 +1,14 @@
 """A benchmark of optimisers: profiles, comparisons and the file it is kept in."""
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from attractor.errors import InputError
+from attractor.report import build
 from attractor.report.standing import profile_figure, standing_part
 from attractor.results.standing import (
     Outcome,
@@ -116,6 +118,17 @@ def test_tables_say_it_all() -> None:
     text = markdown(STANDING)
     assert "| `rule` | 5 ± 13 | **0.36** | – |" in text
     assert text.endswith("Left out: rule, pit: too slow\n")
+
+
+def test_its_parts_can_be_linked_to_and_its_tables_copied() -> None:
+    page = build([], benchmarks=[STANDING, STANDING])
+    links = re.findall(r'class="anchor" href="#([^"]*)"', page)
+    parts = ["profiles", *(f"table-{number}" for number in range(1, 6))]
+    assert links == [f"benchmark-{n}-{part}" for n in (1, 2) for part in parts]
+    assert [page.count(f'id="{link}"') for link in links] == [1] * 12
+    assert re.findall(r'data-save="([^"]*)"', page) == [one for one in links if "table" in one]
+    assert page.count("<table") == page.count('data-copy="latex"') == 10
+    assert 'aria-label="Performance profiles: 2 optimisers; sgd has the lowest' in page
 
 
 def test_the_page_has_a_line_for_each_and_names_who_leads() -> None:

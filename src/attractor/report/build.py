@@ -91,7 +91,7 @@ def page(template: str, figures: Sequence[Figure], **parts: object) -> str:
         .render(
             figures=_json(drawn),
             style=_template("style.css"),
-            script=script_safe(_template("page.js")),
+            script=script_safe(_template("tables.js") + _template("page.js")),
             plotting=packed_script(),
             **parts,
         )

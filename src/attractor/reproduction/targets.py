@@ -229,4 +229,5 @@ def target(name: str) -> Target:
         raise InputError(
             f"expected one document, but {name!r} is in several: {', '.join(same)}. Try {same[0]}."
         )
-    raise unknown("target", name, [*TARGETS, *(one.name for one in TARGETS.values())])
+    names = [*TARGETS, *(one.name for one in TARGETS.values())]
+    raise unknown("target", name, names, listed="attractor reproduce list")

@@ -94,79 +94,6 @@
     }
   }
 
-  function sortBy(heading) {
-    const row = heading.parentElement;
-    const body = row.closest("table").tBodies[0];
-    const column = [...row.cells].indexOf(heading);
-    const down = heading.getAttribute("aria-sort") === "ascending";
-    const sign = down ? -1 : 1;
-    const key = (line) => {
-      const cell = line.cells[column];
-      return "value" in cell.dataset ? Number(cell.dataset.value) : cell.textContent.trim();
-    };
-    const missing = (value) => value === "–" || value === "";
-    const lines = [...body.rows].sort((a, b) => {
-      const [left, right] = [key(a), key(b)];
-      /* Nothing is neither small nor large: it stays at the end in both directions. */
-      if (missing(left) || missing(right)) return missing(left) - missing(right);
-      if (typeof left === "number" && typeof right === "number") return sign * (left - right);
-      return sign * String(left).localeCompare(String(right), "en", { numeric: true });
-    });
-    body.append(...lines);
-    for (const cell of row.cells) cell.removeAttribute("aria-sort");
-    heading.setAttribute("aria-sort", down ? "descending" : "ascending");
-  }
-
-  function filter(box) {
-    const wanted = box.value.trim().toLowerCase();
-    const table = box.closest("section").querySelector("table.results");
-    for (const line of table.tBodies[0].rows) {
-      const name = line.querySelector("th").textContent.toLowerCase();
-      line.hidden = !name.includes(wanted);
-    }
-  }
-
-  /* The cells of a table that are in sight, without those that are drawings alone. */
-  function cells(table) {
-    const drawn = [...table.tHead.rows[0].cells].map((cell) => cell.classList.contains("strip"));
-    return [...table.rows]
-      .filter((line) => !line.hidden)
-      .map((line) => [...line.cells].filter((_, i) => !drawn[i]).map((cell) => cell.textContent.trim()));
-  }
-
-  function asCsv(rows) {
-    const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    return rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
-  }
-
-  function asLatex(rows) {
-    const signs = { "±": "$\\pm$", "–": "--", "−": "$-$", "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
-    const plain = (text) => text.replace(/[±–−\\~^&%$#_{}]/g, (sign) => signs[sign] ?? `\\${sign}`);
-    const lines = rows.map((row) => `${row.map(plain).join(" & ")} \\\\`);
-    const columns = rows[0].map(() => "l").join("");
-    const body = [lines[0], "\\hline", ...lines.slice(1)].join("\n");
-    return `\\begin{tabular}{${columns}}\n${body}\n\\end{tabular}\n`;
-  }
-
-  async function copy(button) {
-    const table = button.parentElement.previousElementSibling.querySelector("table");
-    const text = button.dataset.copy === "csv" ? asCsv(cells(table)) : asLatex(cells(table));
-    const status = button.parentElement.querySelector("[role=status]");
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      /* Older browsers, and pages that are served without encryption. */
-      const area = document.createElement("textarea");
-      area.value = text;
-      document.body.append(area);
-      area.select();
-      document.execCommand("copy");
-      area.remove();
-    }
-    status.textContent = "Copied.";
-    setTimeout(() => { status.textContent = ""; }, 2000);
-  }
-
   /* An exponential moving average that begins without a bias towards its first value. */
   function averaged(values, weight) {
     let sum = 0;
@@ -354,16 +281,7 @@
     history.replaceState(null, "", location.pathname + location.search);
   });
 
-  for (const box of document.querySelectorAll("[data-filter]")) {
-    box.addEventListener("input", () => filter(box));
-  }
-  for (const button of document.querySelectorAll("[data-copy]")) {
-    button.addEventListener("click", () => copy(button));
-  }
   if (document.body.dataset.watch) setInterval(watch, 3000);
-  for (const button of document.querySelectorAll(".sort")) {
-    button.addEventListener("click", () => sortBy(button.parentElement));
-  }
   for (const section of document.querySelectorAll(".curves")) {
     const drawn = [...section.querySelectorAll(".plot")];
     const controls = section.querySelector(".keys");
