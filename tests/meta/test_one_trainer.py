@@ -62,6 +62,20 @@ def test_what_is_no_task_is_refused() -> None:
         meta.train(LSTMOptimiser())
     with pytest.raises(InputError, match="problems, or tasks, but got 1 and 1"):
         meta.train(LSTMOptimiser(), [problem()], tasks=[task])
+    for wrong, got in (
+        ([task[:2]], "2 of these"),
+        (task, "function in its place"),
+        ([(*task, 5)], "5 of these"),
+        (5, "int in its place"),
+        ([X], "Tensor in its place"),
+    ):
+        with pytest.raises(
+            InputError, match=f"tuples .make_model, x, y, loss., but got {got}. Try"
+        ):
+            meta.train(LSTMOptimiser(), tasks=wrong)  # type: ignore[arg-type]
+    for other, got in ((problem(), "Problem itself"), ([task], "tuple among them")):
+        with pytest.raises(InputError, match=f"a list of Problem or Distribution, but got {got}."):
+            meta.train(LSTMOptimiser(), other, generator=generator())  # type: ignore[arg-type]
     with pytest.raises(InputError, match="what makes a network, but got Linear itself"):
         problem_of(nn.Linear(6, 3), X, Y)
     with pytest.raises(InputError, match="no batch_size beside problems"):
@@ -120,6 +134,28 @@ def test_an_absurd_end_is_a_divergence() -> None:
     rule = MetaSGD(size=10, rate=1e-3)
     rows = meta.train(rule, [QUADRATIC], lr=3.0, absurd=float("inf"), **options)
     assert rows[-1]["last"] > 1e3
+
+
+@pytest.mark.parametrize("learners", [2, 3])
+def test_a_round_that_ends_absurdly_does_not_move_the_rule_and_may_not_be_the_last(
+    learners: int,
+) -> None:
+    """The first goes well and moves the rates too far; whatever follows ends absurdly."""
+    rule = MetaSGD(size=10, rate=1e-3)
+    first = weights(rule)
+    options: dict[str, Any] = {"steps": 3, "unroll": 3, "lr": 3.0, "generator": generator()}
+    trainer = MetaTrainer(rule, [QUADRATIC], learners=learners, **options)
+    trainer.advance()
+    moved = weights(rule)
+    assert (moved - first).abs().min() > 1
+    for _ in range(learners - 2):
+        [row] = trainer.advance()
+        assert 1e3 < row["last"] < float("inf")
+        assert torch.equal(weights(rule), moved)
+    count = "the last of 2 rounds, at" if learners == 2 else "2 rounds in a row, the last at"
+    with pytest.raises(Diverged, match=f"diverged in {count} step 3 of round {learners}; the rule"):
+        trainer.advance()
+    assert torch.equal(weights(rule), first)
 
 
 @pytest.mark.parametrize("estimator", ["bptt", "pes"])

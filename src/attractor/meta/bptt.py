@@ -13,6 +13,7 @@ from attractor.meta.learners import Learners, Problem
 from attractor.meta.saving import learning, load_learning
 from attractor.meta.settings import (
     bounds,
+    check_above_zero,
     check_choices,
     check_counts,
     check_numbers,
@@ -47,7 +48,7 @@ class BPTT:
         perturb: standard deviation of the noise on learners' parameters after their first
             update; it falls with the number of updates, as 1/t.
         absurd: a round whose learners end with more than so many times the loss that they began
-            with counts as one that diverged, though its losses are finite.
+            with counts as one that diverged, though its losses are finite; ``math.inf`` for none.
         generator: draws everything that is random.
 
     Example:
@@ -62,7 +63,8 @@ class BPTT:
 
     Departs from the paper: the last update of each unroll counts, which Algorithm 1 leaves
     without a meta-gradient. Learners whose losses, parameters or meta-gradient are no longer
-    finite are given up, and that unroll does not update the rule.
+    finite are given up, and that unroll does not update the rule; nor does the last unroll of
+    learners that end absurdly.
 
     References:
         Andrychowicz et al. (2016), Learning to learn by gradient descent by gradient descent,
@@ -95,6 +97,7 @@ class BPTT:
             unroll=(unroll, min(bounds(steps))),
         )
         check_numbers(perturb=perturb)
+        check_above_zero(absurd=absurd)
         check_choices(order=(order, (1, 2)), objective=(objective, get_args(Objective)))
         self.rule, self.problems = rule, list(problems)
         self.count, self.rounds = learners, -(-learners // together)
@@ -141,7 +144,8 @@ class BPTT:
             return Stretch(loss, last)
         worse = 0 < self.absurd * self.first < last
         self._end_round()
-        return Stretch(loss, last, lost=where if worse else None, well=not worse)
+        lost = where if worse else None
+        return Stretch(loss, last, lost=lost, well=not worse, moves=not worse)
 
     def state_dict(self) -> dict[str, Any]:
         """All that decides what comes, but for the rule and the generator."""

@@ -9,16 +9,17 @@ from attractor.training.process import Diverged
 
 PATIENCE = 5
 """Rounds of learners in a row that may diverge before training gives up."""
-AT_THE_END = 2
-"""And how many of the last rounds, after which nothing can show that the rule still works."""
 
 
 class Patience:
     """Counts rounds that diverge in a row, and keeps the weights of the last that went well.
 
+    Training gives up after `PATIENCE` such rounds in a row, and if the last one of all diverges:
+    after it nothing can show that the rule still works.
+
     Args:
         rule: what is trained; if training gives up, it gets those weights back.
-        rounds: how many there will be: all of them may not diverge, however few they are.
+        rounds: how many there will be.
         what: is counted, in plural.
         advice: what to try.
 
@@ -43,17 +44,17 @@ class Patience:
     def lost(self, where: str, *, last: bool) -> None:
         """A round diverged, perhaps the last one; raises `Diverged` if that is enough."""
         self.failures += 1
-        enough = min(AT_THE_END if last else PATIENCE, self.rounds)
-        if self.failures < enough:
+        if self.failures < PATIENCE and not last:
             return
         self.rule.load_state_dict(self.good, strict=False)
-        count = f"{self.failures} {self.what} in a row"
+        count = f"{self.failures} {self.what} in a row, the last"
         if self.failures == self.rounds:
-            count = f"all {self.what} ({self.rounds})"
+            count = f"all {self.what} ({self.rounds}), the last"
+        elif self.failures == 1:
+            count = f"the last of {self.rounds} {self.what},"
         initial = "" if self.ever else ", which are its initial ones"
         raise Diverged(
-            f"learners diverged in {count}, the last {where}; the rule's last good weights are "
-            f"kept{initial}",
+            f"learners diverged in {count} {where}; the rule's last good weights are kept{initial}",
             self.advice,
         )
 

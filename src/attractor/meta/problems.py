@@ -8,11 +8,38 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attractor.errors import InputError
+from attractor.meta.distribution import Distribution
 from attractor.meta.learners import Problem
 from attractor.training.data import as_task
 
+EXAMPLE = "tasks=[(make_model, x, y, torch.nn.functional.cross_entropy)]"
 TensorTask = tuple[Callable[..., nn.Module], Any, Any, Callable[[Tensor, Tensor], Tensor]]
 """What makes a network, inputs, answers, and a loss of the network's answers and the right ones."""
+
+
+def check_problems(problems: object) -> None:
+    """Refuse what is no list of problems."""
+    given = problems if isinstance(problems, list | tuple) else [problems]
+    wrong = [one for one in given if not isinstance(one, Problem | Distribution)]
+    if wrong or given is not problems:
+        got = type((wrong or given)[0]).__name__
+        where = "among them" if given is problems else "itself"
+        raise InputError(
+            f"expected a list of Problem or Distribution, but got {got} {where}. Try [problem], or "
+            f"meta.train(rule, {EXAMPLE})."
+        )
+
+
+def check_tasks(tasks: object) -> None:
+    """Refuse what is no list of tuples, each with all that makes a problem."""
+    for one in tasks if isinstance(tasks, list | tuple) else [tasks]:
+        parts = len(one) if isinstance(one, list | tuple) else 0
+        if parts not in (3, 4):
+            got = f"{parts} of these" if parts else f"{type(one).__name__} in its place"
+            raise InputError(
+                "expected tasks to be a list of tuples (make_model, x, y, loss), but got "
+                f"{got}. Try {EXAMPLE}."
+            )
 
 
 def problem_of(

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Real
+from typing import TypeGuard
 
 import torch
 from torch import Generator, Tensor
@@ -79,14 +81,28 @@ def check_counts(**counts: tuple[int, int | None]) -> None:
             )
 
 
-def check_numbers(**numbers: float) -> None:
-    """Refuse a number that is not finite or below 0."""
+def check_numbers(**numbers: object) -> None:
+    """Refuse what is no number, not finite or below 0."""
     for name, value in numbers.items():
-        if not 0 <= value < math.inf:
+        if not (_real(value) and 0 <= value < math.inf):
             raise InputError(
-                f"expected {name} to be a finite number of at least 0, but got {value}. Leave it "
+                f"expected {name} to be a finite number of at least 0, but got {value!r}. Leave it "
                 "out for the default."
             )
+
+
+def check_above_zero(**numbers: object) -> None:
+    """Refuse what is no number, or not above 0; it may be infinite."""
+    for name, value in numbers.items():
+        if not (_real(value) and value > 0):
+            raise InputError(
+                f"expected {name} to be a number above 0, but got {value!r}. Leave it out for the "
+                "default."
+            )
+
+
+def _real(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_choices(**choices: tuple[object, Sequence[object]]) -> None:

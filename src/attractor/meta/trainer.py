@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Generator, nn
@@ -15,7 +15,7 @@ from attractor.meta.divergence import Patience
 from attractor.meta.estimate import Estimator
 from attractor.meta.evolution import Evolution
 from attractor.meta.learners import Problem
-from attractor.meta.problems import TensorTask, problem_of
+from attractor.meta.problems import EXAMPLE, TensorTask, check_problems, check_tasks, problem_of
 from attractor.meta.saving import load_random, load_trained, trained
 from attractor.meta.settings import (
     check_choices,
@@ -69,9 +69,9 @@ class MetaTrainer:
         >>> trainer.step, sorted(row)
         (2, ['last', 'loss', 'split'])
 
-    Departs from the paper: after five rounds in a row whose learners diverged, or the last two, or
-    all there are, a `Diverged` says so and the rule has the weights again with which a round last
-    went well. A round is that of `BPTT`; of evolution strategies it is an update.
+    Departs from the paper: after five rounds in a row whose learners diverged, or if those of the
+    last round of all did, a `Diverged` says so and the rule has the weights again with which a
+    round last went well. A round is that of `BPTT`; of evolution strategies it is an update.
 
     References:
         Those of the estimators.
@@ -91,9 +91,13 @@ class MetaTrainer:
         generator: Generator,
         **options: Any,
     ) -> None:
-        check_choices(estimator=(estimator, tuple(ESTIMATORS)))
+        check_choices(
+            estimator=(estimator, tuple(ESTIMATORS)),
+            schedule=(schedule, (*get_args(Schedule), None)),
+        )
         given = {"lr": lr, "clamp": clamp, "norm": norm}
         check_numbers(**{name: value for name, value in given.items() if value is not None})
+        check_problems(problems)
         check_counts(problems=(len(problems), None))
         check_generator(generator)
         check_trainable(rule)
@@ -206,10 +210,12 @@ def train(
         >>> [row["loss"] > 0 for row in history]
         [True, True]
     """
+    check_problems(problems)
+    check_tasks(tasks)
     if bool(problems) == bool(tasks):
         raise InputError(
             f"expected problems, or tasks, but got {len(problems)} and {len(tasks)} of them. Try "
-            "tasks=[(make_model, x, y, torch.nn.functional.cross_entropy)]."
+            f"{EXAMPLE}."
         )
     if tasks:
         problems = [problem_of(*task, batch_size=batch_size) for task in tasks]

@@ -102,7 +102,7 @@ class Stopped(Exception):  # noqa: N818 - an answer to the user's wish, not an e
 
 
 class Diverged(RunError):  # noqa: N818 - what became of the numbers
-    """The numbers of a training are no longer finite.
+    """The numbers of a training are no longer finite, or finite and absurd.
 
     Args:
         reason: what became of which, without a full stop.
