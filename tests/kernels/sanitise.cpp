@@ -176,8 +176,9 @@ void try_sweep(const Sweeper& rule) {
     for (void*& state : one.state) state = memory.make(one.size);
     S* squares = static_cast<S*>(one.state[2]);  // whose average is never negative
     for (int64_t i = 0; i < one.size; i++) squares[i] *= squares[i];
-    one.clock = memory.make(1), one.rates = memory.make(one.size);
-    *static_cast<S*>(one.clock) = S(any(0, 9));
+    for (void*& number : one.shared) number = memory.make(1);
+    *static_cast<S*>(one.shared[0]) = S(any(0, 9));
+    one.rates = memory.make(one.size), one.share = 1;
     one.sign = any(0, 1) ? 1 : -1, one.rate = 0.1, one.decay = 0.01, one.scale = 2;
   }
   Sweep sweep{sizeof(S), int32_t(any(1, 3)), int64_t(tensors.size()), tensors.data(), {}};

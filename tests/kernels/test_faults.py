@@ -1,11 +1,7 @@
 """What could go wrong around kernels: odd shapes and memory, threads, processes, paths, NaN."""
 
 import os
-import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-import attractor.cells.kernels as kernels
 from attractor.cells import CELLS, Recurrent
 from attractor.cells.kernels import STATUS, native
 from attractor.cells.kernels.fused import fused
@@ -22,7 +17,6 @@ from attractor.cells.layer.unroll import unroll_cell
 from contracts.cells import perturb, seeded
 
 pytestmark = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATUS}")
-COMPILER = shutil.which("clang++-14") or shutil.which("g++")
 NAMES = sorted(name for name in CELLS if CELLS[name] in KERNELS)
 
 
@@ -193,52 +187,3 @@ def test_memory_is_kept_for_the_next_call() -> None:
 def test_memory_that_is_not_there_is_an_error() -> None:
     with pytest.raises(MemoryError, match="no memory left for 4000000000000000 bytes"):
         native.empty((10**9, 10**6), torch.empty(0))
-
-
-SCRIPT = """
-import torch
-from attractor.cells import Recurrent
-from attractor.cells.kernels import STATUS
-layer = Recurrent("lstm", 3, 21, generator=torch.Generator().manual_seed(0))
-x = torch.linspace(-1, 1, 5 * 4 * 3).view(5, 4, 3)
-print(STATUS.path, STATUS)
-print(layer(x)[0].double().square().sum().item())
-"""
-
-
-def ask(path: str) -> tuple[str, float]:
-    asked = os.environ | {"ATTRACTOR_KERNELS": path}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env=asked, capture_output=True, text=True, check=True
-    )
-    status, number = done.stdout.splitlines()
-    return status, float(number)
-
-
-def test_each_path_can_be_forced_and_gives_the_same() -> None:
-    status, expected = ask("off")
-    assert status == "None off (ATTRACTOR_KERNELS=off)"
-    status, found = ask("plain")
-    assert status.startswith("plain active (plain, ")
-    assert abs(found - expected) < 1e-6
-    status, found = ask(STATUS.path or "")
-    assert status.startswith(f"{STATUS.path} active (")
-    assert abs(found - expected) < 1e-6
-    status, found = ask("altivec")
-    assert status == "None off (ATTRACTOR_KERNELS=altivec is no path on this machine)"
-    assert abs(found - expected) < 1e-6
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(COMPILER is None, reason="needs a compiler with its sanitizers")
-def test_no_access_goes_astray(tmp_path: Path) -> None:
-    source = Path(kernels.__file__).parent / "native"
-    flags = "-std=gnu++17 -O1 -g -pthread -fsanitize=address,undefined -fno-sanitize-recover=all"
-    files = [str(Path(__file__).with_name("sanitise.cpp")), f"{source}/memory.cpp"]
-    program = str(tmp_path / "sanitise")
-    defined = ["-DATTRACTOR_EXACT", "-DATTRACTOR_PATH=plain", f"-I{source}"]
-    command = [str(COMPILER), *flags.split(), *defined, *files, f"{source}/threads.cpp"]
-    subprocess.run([*command, "-o", program], check=True)
-    done = subprocess.run([program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "2640 runs\n"

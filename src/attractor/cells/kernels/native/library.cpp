@@ -1,7 +1,6 @@
 // The C interface, and the choice of the instruction set.
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "call.hpp"
 #include "memory.hpp"
@@ -75,16 +74,20 @@ int64_t attractor_run(const char* kernel, int way, const Call* call) {
   if (!found) return -1;
   try {
     return found->run(*call, Way(way));
-  } catch (const std::bad_alloc&) {
+  } catch (...) {  // no exception leaves a C function, and memory is all that kernels ask for
     return -2;
   }
 }
 
 // Run a rule over the tensors of a network: 0 if all went well, 1 if a gradient is not finite and
-// nothing was changed, -1 if there is no such rule.
+// nothing was changed, -1 if there is no such rule, -2 if memory has run out, and nothing was changed.
 int64_t attractor_sweep(const char* rule, const Sweep* sweep) {
-  for (int i = 0; chosen && i < chosen->sweeper_count; i++)
-    if (!strcmp(chosen->sweepers[i].name, rule)) return chosen->sweepers[i].run(*sweep);
+  try {
+    for (int i = 0; chosen && i < chosen->sweeper_count; i++)
+      if (!strcmp(chosen->sweepers[i].name, rule)) return chosen->sweepers[i].run(*sweep);
+  } catch (...) {
+    return -2;
+  }
   return -1;
 }
 
@@ -92,7 +95,7 @@ int64_t attractor_sweep(const char* rule, const Sweep* sweep) {
 void* attractor_take(size_t bytes) {
   try {
     return take(bytes);
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     return nullptr;
   }
 }

@@ -60,7 +60,12 @@ void* take(size_t bytes) {
     p.free.erase(found);
   } else {
     memory = fresh(bytes);
-    p.sizes[memory] = bytes;
+    try {
+      p.sizes[memory] = bytes;
+    } catch (...) {
+      std::free(memory);
+      throw;
+    }
   }
   return memory;
 }
@@ -69,7 +74,13 @@ void give(void* memory) {
   Pool& p = pool();
   std::lock_guard<std::mutex> lock(p.mutex);
   size_t bytes = p.sizes[memory];
-  p.free.emplace(bytes, memory);
+  try {
+    p.free.emplace(bytes, memory);
+  } catch (const std::bad_alloc&) {  // no room to remember it by
+    p.sizes.erase(memory);
+    std::free(memory);
+    return;
+  }
   p.kept += bytes;
   while (p.kept > kKept) {  // the largest goes back first
     auto largest = std::prev(p.free.end());

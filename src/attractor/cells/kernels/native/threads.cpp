@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -42,8 +43,8 @@ class Pool {
       Meeting nobody(1);
       return work(context, 0, 1, nobody);
     }
-    for (; size_ < wanted - 1; size_++)
-      std::thread([this, index = size_ + 1, seen = posted_] { serve(index, seen); }).detach();
+    grow(wanted - 1);
+    if (wanted > size_ + 1) wanted = size_ + 1;
     Meeting meeting(wanted);
     Job job{work, context, &meeting, {wanted - 1}};
     {
@@ -58,6 +59,15 @@ class Pool {
   }
 
  private:
+  // Up to so many threads, or as many as the system gives: the work is done by fewer too.
+  void grow(int size) {
+    try {
+      for (; size_ < size; size_++)
+        std::thread([this, index = size_ + 1, seen = posted_] { serve(index, seen); }).detach();
+    } catch (const std::exception&) {
+    }
+  }
+
   void serve(int index, unsigned seen) {
     for (;;) {
       Job* job = nullptr;
