@@ -105,6 +105,53 @@ def test_a_gradient_whose_square_overflows_stops_its_coordinate_alone(
 
 
 @needs_kernels
+@pytest.mark.parametrize(("dtype", "within"), TYPES, ids=["float", "double"])
+def test_a_power_that_is_nearly_nothing_stays_so(
+    dtype: torch.dtype, within: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gradients have ended, and what is left of n is large beside them: 2^-226 of it is taken."""
+
+    def moved(plain: bool) -> torch.Tensor:
+        rule = made("anytime", dtype)
+        rule.get_parameter("strength").data.fill_(-4.0)
+        theta = nn.Parameter(torch.linspace(-1, 1, 11, dtype=dtype))
+        with monkeypatch.context() as patch:
+            if plain:
+                patch.setattr(learned, "sweep", lambda _: False)
+            optimiser = rule([theta])
+            optimiser.started(theta)["n"].fill_(1e10)
+            theta.grad = torch.zeros_like(theta)
+            optimiser.step()
+        return theta.detach()
+
+    torch.testing.assert_close(moved(False), moved(True), rtol=within, atol=within)
+
+
+@needs_kernels
+@pytest.mark.parametrize("kind", ["anytime", "pacer"])
+def test_weights_that_change_are_noticed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind autograd's back, too."""
+
+    def moved(plain: bool) -> list[torch.Tensor]:
+        rule = made(kind, torch.float32)
+        theta = nn.Parameter(torch.linspace(-1, 1, 11))
+        found = []
+        with monkeypatch.context() as patch:
+            if plain:
+                patch.setattr(learned, "sweep", lambda _: False)
+            optimiser = rule([theta])
+            for name, change in (("strength", 1.0), ("logit_memory", -1.0), ("log_tau", -3.0)):
+                theta.grad = theta.detach().sin()
+                optimiser.step()
+                rule.get_parameter(name).data.add_(change)
+                found.append(theta.detach().clone())
+        return found
+
+    for one, other in zip(moved(False), moved(True), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+@needs_kernels
 @pytest.mark.parametrize("kind", ["anytime", "pacer"])
 def test_numbers_do_not_depend_on_the_threads(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a tensor in many pieces, the last of which is no whole one."""

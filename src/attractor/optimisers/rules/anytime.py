@@ -1,6 +1,8 @@
 """Anytime: a learned rule of fifteen numbers that needs no horizon."""
 
 import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -153,8 +155,30 @@ class Anytime(Rule):
 
 def swept(rule: Any) -> list[float]:
     """The numbers of the equations in the order of ``AnytimeRule`` in ``rules.hpp``."""
-    logs = (rule.log_gamma, rule.log_tau, rule.log_p, rule.log_kappa)
-    powers = torch.stack([rule.strength, rule.agreement, rule.size_power]).tolist()
-    memory, w = rule.logit_memory.sigmoid().tolist(), rule.mixture.tolist()
-    rest = torch.stack(logs).exp().tolist()
-    return [*memory, *w, *powers[:2], *rest, rule.beta.item(), powers[2]]
+    own = rule._parameters  # which attributes take nine times as long to find
+    strength, agreement, size_power = numbers_of(own, "strength", "agreement", "size_power")
+    rest = numbers_of(own, "log_gamma", "log_tau", "log_p", "log_kappa", by=torch.exp)
+    memory = numbers_of(own, "logit_memory", by=torch.sigmoid)
+    (beta,) = numbers_of(own, "logit_beta", by=torch.sigmoid)
+    return [*memory, *numbers_of(own, "mixture"), strength, agreement, *rest, beta, size_power]
+
+
+def numbers_of(
+    weights: Mapping[str, Any], *names: str, by: Callable[[Tensor], Tensor] | None = None
+) -> Sequence[float]:
+    """The numbers of some weights, or what a function makes of them in their type.
+
+    It is computed once for as long as the numbers stay what they are.
+    """
+    found: list[float] = []
+    for name in names:
+        weight = weights[name]
+        found.extend(weight.tolist() if weight.dim() else (weight.item(),))
+    return found if by is None else _applied(by, tuple(found), weight.dtype)
+
+
+@lru_cache(maxsize=256)
+def _applied(
+    function: Callable[[Tensor], Tensor], numbers: tuple[float, ...], dtype: torch.dtype
+) -> tuple[float, ...]:
+    return tuple(function(torch.tensor(numbers, dtype=dtype)).tolist())

@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.checks import whole
 from attractor.optimisers.rule import Numbers, Rule, Update
-from attractor.optimisers.rules.anytime import swept
+from attractor.optimisers.rules.anytime import numbers_of, swept
 from attractor.optimisers.rules.features import (
     log_sizes,
     means,
@@ -246,9 +246,11 @@ class Pacer(Rule):
     def numbers(self) -> Numbers | None:
         if self.units:
             return None
-        rest = [*self.log_gain.exp().tolist(), self.logit_trend.sigmoid().item()]
+        own = self._parameters
+        trend = numbers_of(own, "logit_trend", by=torch.sigmoid)
+        limits = numbers_of(own, "log_limit", "log_wane", "log_return", by=torch.exp)
+        rest = [*numbers_of(own, "log_gain", by=torch.exp), *trend, *limits]
         each = tuple(name for name in Averages._fields if name != "factors")
-        rest += torch.stack([self.log_limit, self.log_wane, self.log_return]).exp().tolist()
         return Numbers([*swept(self), *rest], each=each, shared=Pace._fields)
 
     @property

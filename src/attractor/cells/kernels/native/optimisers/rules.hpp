@@ -74,7 +74,7 @@ struct MetaSgd {
   void finish() const {}
 };
 
-constexpr int64_t kStage = 256;  // coordinates that go through a stage at once
+constexpr int64_t kStage = 128;  // coordinates that go through a stage at once
 
 // As `Anytime` has it: averages m, n and v of gradients, and D.
 template <class S>
@@ -82,67 +82,88 @@ struct AnytimeRule {
   static constexpr const char* name = "anytime";
   using V = Vector<S>;
   static constexpr bool kPaced = false;
-  enum { kMu, kNu, kRho, kW0, kW1, kW2, kStrength, kAgreement, kGamma, kTau, kPower, kKappa, kBeta,
+  enum { kMu, kNu, kRho, kW0, kW1, kW2, kStrength, kAgreement, kGamma, kTau, kFading, kKappa, kBeta,
          kSize };
   const Swept of;  // a copy, which nothing that is written can change
   double t;
-  S sign, forget[3], kept, w[3], n_whole, v_whole, strength, agreement, size, decay, q_moves, ahead_moves, keep;
+  bool up, far;
+  S forget[3], kept, w[3], n_whole, v_whole, strength, agreement, decay, q_moves, ahead_moves, keep;
 
   AnytimeRule(const Sweep& sweep, const Swept& tensor) : of(tensor) {
     const double* given = sweep.number;
     t = double(*static_cast<S*>(of.shared[0])) + 1;
-    sign = S(of.sign);
+    up = of.sign < 0;
     double whole[3];  // of Adam's corrections
     for (int i = 0; i < 3; i++) {
       forget[i] = S(1 - given[kMu + i]);
       whole[i] = 1 / (1 - __builtin_pow(given[kMu + i], t));
     }
     kept = S(given[kRho]);
-    w[0] = S(given[kW0]), w[1] = S(given[kW1] * whole[0]), w[2] = S(given[kW2] * whole[1]);
-    n_whole = S(whole[1]), v_whole = S(whole[2]);
-    strength = S(given[kStrength] / 2), agreement = S(given[kAgreement] * 1.4426950408889634);
-    double fading = __builtin_pow(1 + t / given[kTau], -given[kPower]);
+    n_whole = S(whole[1] / 2), v_whole = S(whole[2]);  // half of it, for `scale` is twice what it is
+    double half = given[kStrength] / 2, sure = given[kAgreement] * 1.4426950408889634;
+    strength = S(half), agreement = S(sure);
+    // by what a logarithm to the base 2 and a tanh can be at most
+    far = sizeof(S) == 4 && __builtin_fabs(half) * 128 + __builtin_fabs(sure) > kFar;
+    double fading = __builtin_pow(1 + t / given[kTau], -given[kFading]);
     double gamma = of.rate * given[kGamma] * fading, c = given[kKappa] / (t - 1 + given[kKappa]);
-    size = S(gamma * __builtin_pow(of.scale, given[kSize])), decay = S(gamma * of.decay);
+    double size = gamma * __builtin_pow(of.scale, given[kSize]);
+    w[0] = S(size * given[kW0] / 2), w[1] = S(size * given[kW1] * whole[0] / 2);
+    w[2] = S(size * given[kW2]);
+    decay = S(gamma * of.decay);
     q_moves = S(given[kBeta] - 1), ahead_moves = S(-given[kBeta] * c), keep = S(1 - c);
   }
 
-  // In stages of short chains, each of which a processor has many under way of.
   void steps(int64_t first, int64_t last) const {
+    up ? stages<true>(first, last) : stages<false>(first, last);
+  }
+
+  // In stages of short chains, each of which a processor has many under way of.
+  template <bool Up>
+  void stages(int64_t first, int64_t last) const {
     const AnytimeRule own = *this;
-    S mixed[kStage], square[kStage], agree[kStage];
+    alignas(64) S mixed[kStage], square[kStage], agree[kStage];
     for (int64_t from = first; from < last; from += kStage) {
       int64_t to = least(from + kStage, last), size = padded<S>(to - from);
       each_vector<S>(from, to, [&](auto at) {
-        own.begin(at, mixed + at.j - from, square + at.j - from, agree + at.j - from);
+        int64_t j = at.j - from;
+        own.template begin<Up>(at, mixed + j, square + j, agree + j);
       });
+#pragma GCC unroll 2
       for (int64_t j = 0; j < size; j += kWidth<S>)  // the exponent, to the base 2
         store(agree + j, own.strength * log_2(load(square + j)) +
-                             own.agreement * quick_tanh(load(agree + j)));
+                             own.agreement * tanh_of_half(load(agree + j)));
+      for (int64_t j = 0; own.far && j < size; j += kWidth<S>)
+        store(agree + j, not_far<S>(load(agree + j)));
       each_vector<S>(from, to, [&](auto at) {
         int64_t j = at.j - from;
-        own.move(at, load(mixed + j) * power_2(load(agree + j)));
+        own.move(at, load(mixed + j), power_2(load(agree + j)));
       });
     }
   }
 
-  // The averages; what d is before it is scaled, and what it is scaled by.
-  template <class Lanes>
+  // A gradient down, an average of squares that has seen it, and 2 / sqrt of it.
+  template <bool Up, class Lanes>
+  V down(Lanes at) const {
+    return Up ? -at(of.grad) : at(of.grad);
+  }
+  V squares(V v, V g) const { return kept * v + forget[2] * (g * g); }  // stay infinite, as Adam's
+  V scale(V v) const { return two_over_root<S>(v * v_whole + S(1e-14)); }
+
+  // The averages; gamma d before it is scaled, and what it is scaled by.
+  template <bool Up, class Lanes>
   void begin(Lanes at, S* mixed, S* square, S* agree) const {
-    V g = sign * at(of.grad), m = at(of.state[0]), n = at(of.state[1]), v = at(of.state[2]);
-    m += forget[0] * (g - m), n += forget[1] * (g - n);
-    v = kept * v + forget[2] * (g * g);  // stays infinite once it is, as Adam's
-    V scale = inverse_root<S>(v * v_whole + S(1e-14));
-    V s0 = g * scale, s2 = n * (scale * n_whole);
+    V g = down<Up>(at), m = at(of.state[0]), n = at(of.state[1]), v = at(of.state[2]);
+    m += forget[0] * (g - m), n += forget[1] * (g - n), v = squares(v, g);
+    V scale = this->scale(v), s0 = g * scale, s2 = n * (scale * n_whole);  // s0 is twice itself
     at.put(of.state[0], m), at.put(of.state[1], n), at.put(of.state[2], v);
-    store(mixed, (w[0] * g + w[1] * m + w[2] * n) * scale);
+    store(mixed, w[0] * s0 + (w[1] * m * scale + w[2] * s2));
     store(square, s2 * s2 + S(1e-4)), store(agree, s0 * s2);
   }
 
   template <class Lanes>
-  void move(Lanes at, V d) const {
-    V theta = at(of.param), q = size * d + decay * theta, ahead = at(of.state[3]) + q;
-    at.put(of.param, theta + (q_moves * q + ahead_moves * ahead));
+  void move(Lanes at, V mixed, V power) const {
+    V theta = at(of.param), q = mixed * power + decay * theta, ahead = at(of.state[3]) + q;
+    at.put(of.param, theta + q_moves * q + ahead_moves * ahead);
     at.put(of.state[3], keep * ahead);
   }
 
@@ -166,17 +187,23 @@ struct PacerRule : AnytimeRule<S> {
 
   PacerRule(const Sweep& sweep, const Swept& tensor) : Base(sweep, tensor) {
     double home = sweep.number[kReturn], pace = *static_cast<S*>(of.shared[1]);
-    this->size *= S(of.share * __builtin_exp(pace * home / (home + this->t)));
+    S times = S(of.share * __builtin_exp(pace * home / (home + this->t)));
+    for (S& one : this->w) one *= times;
   }
 
   Sums sums(int64_t first, int64_t last) const {
+    return this->up ? sums_of<true>(first, last) : sums_of<false>(first, last);
+  }
+
+  template <bool Up>
+  Sums sums_of(int64_t first, int64_t last) const {
+    const PacerRule own = *this;
     Sums all{};
     for (int64_t from = first; from < last; from += kStage) {  // few enough to be exact together
       V size{}, along{}, way{};
       each_vector<S>(from, least(from + kStage, last), [&](auto at) {
-        V g = this->sign * at(of.grad), D = at(of.state[3]);
-        V v = this->kept * at(of.state[2]) + this->forget[2] * (g * g);
-        V s = g * inverse_root<S>(v * this->v_whole + S(1e-14));
+        V g = own.template down<Up>(at), D = at(own.of.state[3]);
+        V s = S(0.5) * g * own.scale(own.squares(at(own.of.state[2]), g));
         size += s * s, along += s * D, way += D * D;
       });
       for (int i = 0; i < kWidth<S>; i++) all.size += size[i], all.along += along[i], all.way += way[i];
