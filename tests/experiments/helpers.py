@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from attractor.experiments.kinds.continual import ContinualRun
 from attractor.experiments.kinds.supervised import SupervisedRun
 from attractor.experiments.table import load
 from attractor.experiments.train import runs_of
+from experiments import warm
 
 TINY = Path(__file__).with_name("tiny.toml")
 TINY_OPTIMISERS = TINY.with_name("tiny-optimisers.toml")
@@ -66,23 +66,14 @@ def numbers(folder: Path) -> tuple[bytes, dict[str, Any]]:
     return (folder / "metrics.jsonl").read_bytes(), done
 
 
-def attractor(*arguments: str | Path, **options: Any) -> "subprocess.Popen[str]":
-    """The command as a user calls it, in a real process of its own process group."""
-    command = [sys.executable, "-m", "attractor.cli", *map(str, arguments)]
+def attractor(*arguments: str | Path, cwd: Path | None = None) -> warm.Process:
+    """The command as a user calls it, in a process and a process group of its own."""
     environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}
-    return subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        start_new_session=True,
-        **options,
-    )
+    return warm.Process([*map(str, arguments)], environment, cwd or Path.cwd())
 
 
-def called(*arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":
+def called(*arguments: str | Path, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
     """As `attractor`, to its end."""
-    process = attractor(*arguments, **options)
-    out, err = process.communicate(timeout=120)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    process = attractor(*arguments, cwd=cwd)
+    out, err = process.communicate()
+    return subprocess.CompletedProcess(arguments, process.wait(), out, err)
