@@ -13,7 +13,7 @@ from attractor.reproduction.claims import Finding, corrected, examined, paired
 from attractor.reproduction.derived import better_than, places
 from attractor.reproduction.outcomes import END, Outcomes, Row, of_runs, read, write
 from attractor.reproduction.published import Number
-from attractor.reproduction.tables import number_rows
+from attractor.reproduction.tables import claim_rows, number_rows
 from attractor.reproduction.targets import Claim, Contest, target
 from attractor.reproduction.verdicts import judge, judged
 from attractor.runs.read import load_runs
@@ -210,16 +210,24 @@ def test_ties_share_a_place() -> None:
         for one in places([contest, other], Outcomes(rows))
     }
     assert found == {"A": (1, 1, 1), "B": (1, 1, 1), "C": (1, 0, 0), "D": (1, 0, 0)}
+    brief = replace(contest, experiment="elsewhere", quick=contest.experiment)
+    assert places([brief], Outcomes(rows), "quick") == places([contest], Outcomes(rows))
+    assert not any(one.tasks for one in places([brief], Outcomes(rows)))
 
 
-def test_only_finished_runs_of_the_wanted_variants_count(tmp_path: Path) -> None:
-    for label, seed, status in (("LSTM", 0, "done"), ("LSTM", 1, "failed"), ("GRU", 0, "done")):
+def test_only_ended_runs_of_the_wanted_variants_count(tmp_path: Path) -> None:
+    ends = ("done", "failed", "unfinished")
+    for label, seed, status in (
+        *zip(["LSTM"] * 3, range(3), ends, strict=True),
+        ("GRU", 0, "done"),
+    ):
         write_run(tmp_path, label, seed, status=status)
     found = of_runs(load_runs([tmp_path]), [("copy-memory", "LSTM"), ("other", "GRU")])
-    assert {(one.label, one.seed) for one in found.rows} == {("LSTM", 0)}
+    assert {(one.label, one.seed) for one in found.rows} == {("LSTM", 0), ("LSTM", 1)}
     assert found.final("copy-memory", "LSTM", "parameters") == {0: 68736.0}
+    assert found.diverged("copy-memory", "LSTM") == {1}
     assert found.budget("copy-memory") == "quick"
-    (mean,) = found.window("copy-memory", "LSTM", "loss", "train", 50, 50).values()
+    mean = found.window("copy-memory", "LSTM", "loss", "train", 50, 50)[0]
     assert mean == pytest.approx(load_runs([tmp_path])[1].series("train", "loss")[50])
 
 
@@ -258,3 +266,29 @@ def test_no_lower_is_one_sided_against_a_margin(margin: float, shift: float, ver
     expected = stats.ttest_1samp(differences, -margin, alternative="greater").pvalue
     assert found.p == pytest.approx(expected, rel=1e-6)
     assert corrected([found])[0].verdict == verdict
+
+
+def test_a_run_that_solved_nothing_counts_as_the_longest_of_both() -> None:
+    """However long each was tried: where neither solved its task there is no difference."""
+    ended = {"A": [(900, 1), (4000, 0), (700, 0)], "B": [(1000, 0), (1000, 0), (1000, 1)]}
+    rows = [
+        Row("demo", "quick", label, seed, label, END, steps, name, value)
+        for label, each in ended.items()
+        for seed, (steps, solved) in enumerate(each)
+        for name, value in (("steps_to_solve", float(steps)), ("solved", float(solved)))
+    ]
+    rows.append(Row("demo", "quick", "A", 2, "A", END, 700, "diverged", 1.0))
+    claim = Claim("", "demo", "A", "B", "steps_to_solve", "lower")
+    found = examined(claim, Outcomes(rows))
+    assert (found.n, found.right, found.diverged) == (3, 1, 0)
+    assert found.difference == pytest.approx(((900 - 4000) + 0 + (4000 - 1000)) / 3)
+
+
+def test_runs_without_a_number_are_told() -> None:
+    rows = [row(name, seed, seed / 4 + (name == "A")) for name in "AB" for seed in range(4)]
+    lost = [one for one in rows if (one.label, one.seed) != ("B", 2)]
+    lost.append(rows[0]._replace(label="B", seed=2, measure="diverged", value=1.0))
+    claim = Claim("", rows[0].experiment, "A", "B", rows[0].measure)
+    found = examined(claim, Outcomes(lost))
+    assert (found.n, found.diverged) == (3, 1)
+    assert claim_rows([found])[0][4] == "3 of 3, 1 diverged"

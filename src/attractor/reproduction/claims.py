@@ -18,6 +18,10 @@ difference has the other sign (for *same* and *no lower*: if the 95% interval li
 margin); else it is *not shown*. Fewer than three shared seeds, and runs of a quick budget, give no
 verdict; of quick runs it is said whether their 95% interval, uncorrected, lies on the side of the
 claim.
+
+A run that did not solve its task, diverged ones among them, counts as the longest run of the two
+variants. Of other measures a run that diverged has none: how many there are is told beside the
+seeds.
 """
 
 import math
@@ -38,7 +42,7 @@ class Finding:
     """A claim and what the runs say of it.
 
     ``difference`` and ``half_width`` are of ours less the other's, in units of the measure;
-    ``right`` counts the seeds that have the claimed sign.
+    ``right`` counts the seeds that have the claimed sign, and ``diverged`` runs without a number.
     """
 
     claim: Claim
@@ -47,6 +51,7 @@ class Finding:
     half_width: float | None = None
     effect: float | None = None
     right: int = 0
+    diverged: int = 0
     p: float | None = None
     corrected: float | None = None
     verdict: str = "not run"
@@ -78,7 +83,8 @@ def examined(claim: Claim, outcomes: Outcomes, budget: Budget = "full") -> Findi
     experiment = claim.experiment if own else claim.quick
     if experiment is None:
         return Finding(claim, 0)
-    ours = _values(claim, experiment, claim.label(claim.ours, budget), outcomes)
+    label, beside = (claim.label(name, budget) for name in (claim.ours, claim.other))
+    ours = _values(claim, experiment, label, outcomes)
     if claim.bound is None:
         then = replace(
             claim,
@@ -86,12 +92,17 @@ def examined(claim: Claim, outcomes: Outcomes, budget: Budget = "full") -> Findi
             first=claim.first if claim.other_first is None else claim.other_first,
             last=claim.last if claim.other_last is None else claim.other_last,
         )
-        other = _values(then, experiment, claim.label(claim.other, budget), outcomes)
+        other = _values(then, experiment, beside, outcomes)
+        if claim.split is None and then.measure == claim.measure:
+            both = outcomes.compared(experiment, claim.measure, (label, beside))
+            ours, other = both[label], both[beside]
     else:
         other = dict.fromkeys(ours, claim.bound)
     if experiment == EXACT:
         return _exact(claim, ours, other)
-    found = paired(claim, ours, other)
+    lost = outcomes.diverged(experiment, label) - ours.keys()
+    lost |= outcomes.diverged(experiment, beside) - other.keys()
+    found = replace(paired(claim, ours, other), diverged=len(lost))
     if found.p is not None and outcomes.budget(experiment) != "full":
         return replace(found, p=None, verdict="quick")
     return found

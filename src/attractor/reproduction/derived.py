@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from attractor.reproduction.claims import paired
 from attractor.reproduction.outcomes import Outcomes
-from attractor.reproduction.targets import Claim, Contest
+from attractor.reproduction.targets import Budget, Claim, Contest
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Place:
     second: int
 
 
-def places(contests: Sequence[Contest], outcomes: Outcomes) -> list[Place]:
+def places(contests: Sequence[Contest], outcomes: Outcomes, budget: Budget = "full") -> list[Place]:
     """Who is among the best one and two, over all tasks that have results."""
     rows = list(dict.fromkeys(row for contest in contests for row in contest.rows))
-    beaten = [_beaten(contest, outcomes) for contest in contests]
+    beaten = [_beaten(contest, outcomes, budget) for contest in contests]
     return [
         Place(
             row,
@@ -39,13 +39,13 @@ def places(contests: Sequence[Contest], outcomes: Outcomes) -> list[Place]:
     ]
 
 
-def _beaten(contest: Contest, outcomes: Outcomes) -> dict[str, int]:
+def _beaten(contest: Contest, outcomes: Outcomes, budget: Budget) -> dict[str, int]:
     """By network, how many are better; without those that have no results."""
-    values = {
-        row: found
-        for row, label in contest.rows.items()
-        if (found := outcomes.final(contest.experiment, label, contest.measure))
-    }
+    experiment = contest.experiment if budget == "full" else contest.quick
+    if experiment is None:
+        return {}
+    found = outcomes.compared(experiment, contest.measure, contest.rows.values())
+    values = {row: found[label] for row, label in contest.rows.items() if found[label]}
     return better_than(values, contest)
 
 

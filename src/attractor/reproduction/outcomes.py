@@ -21,6 +21,9 @@ STORED = Path(__file__).with_name("stored")
 END = "end"
 """The split under which a run's final measures stand; those on the way have their own."""
 
+DIVERGED = "diverged"
+"""In the place of a measure: 1 for a run that had no end but this."""
+
 _TASK = re.compile(r"task_\d+")
 
 EXACT = "computed"
@@ -76,6 +79,26 @@ class Outcomes:
         found = self._index.get((experiment, label, END, measure), {})
         return {seed: next(iter(values.values())) for seed, values in sorted(found.items())}
 
+    def compared(
+        self, experiment: str, measure: str, labels: Iterable[str]
+    ) -> dict[str, dict[int, float]]:
+        """By variant and seed, what runs ended with, such that variants compare.
+
+        A run that did not solve its task counts as the longest of all of them, so that there is no
+        difference where neither of two solved it, whatever their budgets.
+        """
+        found = {label: self.final(experiment, label, measure) for label in labels}
+        if measure == "steps_to_solve":
+            longest = max((v for values in found.values() for v in values.values()), default=0.0)
+            for label, values in found.items():
+                solved = self.final(experiment, label, "solved")
+                values |= {seed: longest for seed, value in solved.items() if not value}
+        return found
+
+    def diverged(self, experiment: str, label: str) -> set[int]:
+        """The seeds whose runs diverged, and so have no other measure but whether they solved."""
+        return set(self.final(experiment, label, DIVERGED))
+
     def over_tasks(self, experiment: str, label: str) -> dict[int, float]:
         """By seed, 1.96 standard deviations over the tasks of a stream, after the last of them."""
         found: dict[int, dict[str, tuple[int, float]]] = {}
@@ -122,20 +145,22 @@ class Outcomes:
 
 
 def of_runs(runs: Iterable[Run], wanted: Iterable[tuple[str, str]]) -> Outcomes:
-    """The numbers of finished runs: what they ended with, and what they logged on the way.
+    """The numbers of ended runs: what they ended with, and what they logged on the way.
 
     Args:
-        runs: those that are not done, and those of other variants, are left out.
+        runs: those that have not ended, and those of other variants, are left out. One that
+            diverged has no final measures; a task that it was to solve, it has not solved.
         wanted: experiments and labels.
     """
     wanted = set(wanted)
     rows: list[Row] = []
     for run in runs:
-        if run.status != "done" or (run.experiment, run.label) not in wanted:
+        if run.status == "unfinished" or (run.experiment, run.label) not in wanted:
             continue
         head = (run.experiment, run.budget, run.label, run.seed, run.folder.name)
-        steps = int(run.outcome.get("steps") or 0)
-        rows += [Row(*head, END, steps, name, value) for name, value in run.test.items()]
+        steps = int(run.outcome.get("steps") or run.outcome.get("step") or 0)
+        ended = run.test if run.status == "done" else _failed(run, steps)
+        rows += [Row(*head, END, steps, name, value) for name, value in ended.items()]
         for name in ("parameters", "seconds"):
             if isinstance(value := run.outcome.get(name), int | float):
                 rows.append(Row(*head, END, steps, name, float(value)))
@@ -146,6 +171,11 @@ def of_runs(runs: Iterable[Run], wanted: Iterable[tuple[str, str]]) -> Outcomes:
                 every = -(-len(series) // LONGEST)
                 rows += [Row(*head, split, step, name, v) for step, v in series[:: every or 1]]
     return Outcomes(rows)
+
+
+def _failed(run: Run, steps: int) -> dict[str, float]:
+    asked = run.config.get("train", {}).get("stop_below") is not None
+    return {DIVERGED: 1.0} | ({"solved": 0.0, "steps_to_solve": float(steps)} if asked else {})
 
 
 def write(outcomes: Outcomes, path: Path) -> None:

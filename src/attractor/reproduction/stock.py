@@ -4,7 +4,9 @@ from functools import cache
 
 from attractor.reproduction.outcomes import WITHOUT_RUNS, Outcomes, stored
 from attractor.reproduction.published import of_target
-from attractor.reproduction.targets import TARGETS, Target
+from attractor.reproduction.targets import TARGETS, Budget, Target
+
+BUDGETS: tuple[Budget, ...] = ("full", "quick")
 
 
 @cache
@@ -32,14 +34,12 @@ def kept(target: Target) -> Outcomes:
 
 def status(target: Target) -> str:
     """In words: what is stored, or why there is nothing."""
-    experiments = {**target.experiments("quick"), **target.experiments("full")}
     found = kept(target)
-    ran = [row for row in found.rows if row.experiment not in WITHOUT_RUNS]
-    if ran:
-        budgets = sorted({row.budget for row in ran})
-        seeds = {row.seed for row in ran}
-        also = ", and computed" if len(ran) < len(found.rows) else ""
-        return f"stored: {' and '.join(budgets)}, {len(seeds)} seeds{also}"
+    told = [word for budget in BUDGETS if (word := _stored(target, budget, found))]
+    if told:
+        also = any(row.experiment in WITHOUT_RUNS for row in found.rows)
+        return f"stored: {'; '.join(told)}{', and computed' if also else ''}"
+    experiments = {**target.experiments("quick"), **target.experiments("full")}
     if found:
         return "computed; runs not done" if experiments else "computed"
     if target.figure:
@@ -48,3 +48,25 @@ def status(target: Target) -> str:
         return "not run"
     numbers = of_target(target.key)
     return "quoted" if numbers and all(one.quoted for one in numbers) else "no configuration"
+
+
+def _stored(target: Target, budget: Budget, found: Outcomes) -> str:
+    """How many of the variants have results at a budget, from how many seeds."""
+    asked = [target, *(TARGETS[key] for key in target.derived)]
+    wanted = {
+        (name, label)
+        for one in asked
+        for name, (_, labels) in one.experiments(budget).items()
+        if not (budget == "quick" and name in one.experiments("full"))
+        for label in labels
+    }
+    ran: dict[tuple[str, str], set[int]] = {}
+    for row in found.rows:
+        if (row.experiment, row.label) in wanted:
+            ran.setdefault((row.experiment, row.label), set()).add(row.seed)
+    if not ran:
+        return ""
+    counts = sorted(map(len, ran.values()))
+    seeds = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else str(counts[0])
+    part = "" if len(ran) == len(wanted) else f"{len(ran)} of {len(wanted)} variants, "
+    return f"{budget}, {part}{seeds} seed{'s' * (seeds != '1')}"

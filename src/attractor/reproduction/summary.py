@@ -56,8 +56,13 @@ def counted(claims: Claims) -> str:
 
 
 def decided(claims: Claims) -> str:
-    """The claims that runs at the budget of their document decide."""
-    return _listed(claims, lambda one: one.verdict in DECIDED and not _computed(one))
+    """The claims that runs at the budget of their document decide, and all that are false."""
+    return _listed(
+        claims,
+        lambda one: (
+            one.verdict == "contradicted" or (one.verdict in DECIDED and not _computed(one))
+        ),
+    )
 
 
 def computed(claims: Claims) -> str:
@@ -97,6 +102,9 @@ def _listed(claims: Claims, wanted: Callable[[Finding], bool]) -> str:
 
 def _short(one: Finding) -> str:
     _, difference, half, _, _, p, _ = claim_rows([one])[0]
-    seeds = "" if one.half_width is None and _computed(one) else f"{one.n} seeds"
-    told = (f"{difference} {half}".strip(), seeds, p and f"p {p}")
+    lost = f", {one.diverged} diverged" if one.diverged else ""
+    counted = f"{one.n} seed{'s' * (one.n != 1)}{lost}"
+    seeds = "" if one.half_width is None and _computed(one) else counted
+    one_sided = one.claim.test in ("same", "no lower") and one.verdict != "holds"
+    told = (f"{difference} {half}".strip(), seeds, "" if one_sided else p and f"p {p}")
     return ", ".join(filter(None, told))

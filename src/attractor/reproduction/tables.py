@@ -20,7 +20,7 @@ CLAIMS = ("claim", "difference", "95%", "effect", "seeds", "p (Holm)", "verdict"
 def number_rows(target: Target, outcomes: Outcomes, budget: Budget) -> list[list[str]]:
     """A row for each published number."""
     if target.contests:
-        return _place_rows(target, places(target.contests, outcomes))
+        return _place_rows(target, places(target.contests, outcomes, budget), budget)
     return [_number_row(one) for one in judged(target, outcomes, budget)]
 
 
@@ -35,11 +35,12 @@ def _number_row(one: Judged) -> list[str]:
         mean += NONE if one.over_tasks is None else f" ({one.over_tasks:.1f} over tasks)"
     elif one.single is not None:
         mean = f"{one.single:.4g}"
+    seeds += f"{seeds and ', '}{one.diverged} diverged" if one.diverged else NONE
     published = f"{number.value:,g}{spread} {number.unit}"
     return [number.row, number.column, published, mean, half, seeds, one.verdict]
 
 
-def _place_rows(target: Target, found: Iterable[Place]) -> list[list[str]]:
+def _place_rows(target: Target, found: Iterable[Place], budget: Budget) -> list[list[str]]:
     by_row = {one.row: one for one in found}
     rows = []
     for number in of_target(target.key):
@@ -48,6 +49,7 @@ def _place_rows(target: Target, found: Iterable[Place]) -> list[list[str]]:
         ours = None if one is None else one.first if "1" in number.column else one.second
         whole = tasks == len(target.contests)
         verdict = "agrees" if ours == number.value else "differs"
+        verdict = "quick" if budget == "quick" else verdict
         rows.append(
             [
                 number.row,
@@ -72,6 +74,7 @@ def claim_row(one: Finding, *, share: bool = True) -> list[str]:
     seeds = f"{one.right} of {one.n}" if one.half_width is not None else str(one.n or NONE)
     if one.claim.experiment == EXACT and one.n:
         seeds = "exact"
+    seeds += f", {one.diverged} diverged" if one.diverged else NONE
     return [one.claim.says, difference, half, effect, seeds, p, one.told]
 
 

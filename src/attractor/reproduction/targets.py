@@ -111,6 +111,7 @@ class Contest:
     measure: str
     rows: Mapping[str, str]
     test: Literal["higher", "lower"] = "higher"
+    quick: str | None = None
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ class Judged:
     """Ours where it is not a mean over seeds, such as the best of them."""
     over_tasks: float | None = None
     """In the unit of the number, 1.96 standard deviations over a stream's tasks: mean of seeds."""
+    diverged: int = 0
+    """Runs that have no number."""
 
 
 def judge(
@@ -102,7 +104,8 @@ def _judged(target: Target, number: Number, outcomes: Outcomes, budget: Budget) 
     ours, verdict = judge(number, values, target.tolerance, full=full)
     spread = outcomes.over_tasks(experiment, label) if number.spread is not None else {}
     over_tasks = number.scale * fmean(spread.values()) if ours and spread else None
-    return Judged(number, label, ours, verdict, over_tasks=over_tasks)
+    lost = outcomes.diverged(experiment, label) - values.keys()
+    return Judged(number, label, ours, verdict, over_tasks=over_tasks, diverged=len(lost))
 
 
 def _without_runs(target: Target, number: Number, outcomes: Outcomes) -> Judged | None:

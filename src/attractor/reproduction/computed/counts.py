@@ -44,7 +44,8 @@ def _all(
     experiment: str, row: str, about: float, labels: Iterable[str] = ()
 ) -> Callable[..., Iterable[Found]]:
     def found(data: Path | None) -> Iterator[Found]:
-        counts = [size(one) for one in networks(experiment, data, labels)]
+        gated = [label for label in load(experiment)[1].variants() if label != "EURNN"]
+        counts = [size(one) for one in networks(experiment, data, labels or gated)]
         value = furthest(counts, about)
         yield Found(row, "parameters, about", value)
         yield Found(row, "least", min(counts) / about)
