@@ -66,8 +66,8 @@ def decided(claims: Claims) -> str:
 
 
 def computed(claims: Claims) -> str:
-    """The claims that are counted, worked out or simulated."""
-    return _listed(claims, lambda one: one.verdict in DECIDED and _computed(one))
+    """The claims that are counted, worked out or simulated, but for those that are false."""
+    return _listed(claims, lambda one: one.verdict in ("holds", "not shown") and _computed(one))
 
 
 def quick(claims: Claims) -> str:

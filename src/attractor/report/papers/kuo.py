@@ -147,9 +147,9 @@ def figure_6_8(tasks: int = 5, iterations: int = 100) -> Figure:
     return figure
 
 
-def _two_tasks(what: str, label: str, data: str) -> Figure:
+def _two_tasks(what: str, label: str) -> Figure:
     figure, axes = subplots(1, 3, size=2.8, sharey=True)
-    for ax, (name, course) in zip(axes[0], two_tasks(data=data).items(), strict=True):
+    for ax, (name, course) in zip(axes[0], two_tasks().items(), strict=True):
         values = torch.tensor(course[what])
         mean = values.unfold(0, 50, 1).mean(-1)
         ax.plot(values.numpy(), color=COLOURS[5], linewidth=0.5)
@@ -162,9 +162,9 @@ def _two_tasks(what: str, label: str, data: str) -> Figure:
 
 def figure_6_11() -> Figure:
     """The losses of MLP, Res-MLP and HCN on MNIST, then on KMNIST (its test images)."""
-    return _two_tasks("loss", "loss", "mnist")
+    return _two_tasks("loss", "loss")
 
 
 def figure_6_12() -> Figure:
     """The mean absolute gradients of their second layers."""
-    return _two_tasks("gradient", "mean |gradient| of layer 2", "mnist")
+    return _two_tasks("gradient", "mean |gradient| of layer 2")
