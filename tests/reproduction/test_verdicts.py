@@ -13,8 +13,8 @@ from attractor.reproduction.claims import Finding, corrected, examined, paired
 from attractor.reproduction.derived import better_than, places
 from attractor.reproduction.outcomes import END, Outcomes, Row, of_runs, read, write
 from attractor.reproduction.published import Number
-from attractor.reproduction.tables import claim_rows, number_rows
-from attractor.reproduction.targets import Claim, Contest, target
+from attractor.reproduction.tables import all_claims, claim_rows, number_rows
+from attractor.reproduction.targets import Budget, Claim, Contest, target
 from attractor.reproduction.verdicts import judge, judged
 from attractor.runs.read import load_runs
 from report.conftest import write_run
@@ -292,3 +292,29 @@ def test_runs_without_a_number_are_told() -> None:
     found = examined(claim, Outcomes(lost))
     assert (found.n, found.diverged) == (3, 1)
     assert claim_rows([found])[0][4] == "3 of 3, 1 diverged"
+
+
+def test_a_claim_with_too_few_full_runs_is_told_by_quick_ones() -> None:
+    own = target("001/figure-4.1")
+    asked = next(one for one in own.claims if one.quick and one.measure == "steps_to_solve")
+    assert asked.quick is not None
+    budgets: list[tuple[str, Budget, int]] = [
+        (asked.experiment, "full", 2),
+        (asked.quick, "quick", 4),
+    ]
+    rows = [
+        Row(name, budget, label, seed, label, END, 9, measure, value)
+        for name, budget, seeds in budgets
+        for place, label in enumerate(
+            (asked.label(asked.ours, budget), asked.label(asked.other, budget))
+        )
+        for seed in range(seeds)
+        for measure, value in (("solved", 1.0), ("steps_to_solve", 100.0 + 50 * place + seed))
+    ]
+    few = {f.claim.says: f for f in all_claims(own, Outcomes(rows))[own.key]}[asked.says]
+    assert (few.n, few.told) == (4, "quick, as claimed")
+    more = [r._replace(seed=2) for r in rows if r.budget == "full" and r.seed == 1]
+    enough = {f.claim.says: f for f in all_claims(own, Outcomes([*rows, *more]))[own.key]}[
+        asked.says
+    ]
+    assert (enough.n, enough.verdict) == (3, "holds")

@@ -8,8 +8,8 @@ from attractor.reproduction.derived import Place, places
 from attractor.reproduction.outcomes import EXACT, Outcomes
 from attractor.reproduction.published import of_target
 from attractor.reproduction.stock import kept
-from attractor.reproduction.targets import TARGETS, Budget, Target
-from attractor.reproduction.verdicts import Judged, judged
+from attractor.reproduction.targets import TARGETS, Budget, Claim, Target
+from attractor.reproduction.verdicts import FEWEST, Judged, judged
 
 NONE = ""
 
@@ -112,9 +112,10 @@ def claim_rows(found: Iterable[Finding]) -> list[list[str]]:
 
 
 def budget_of(target: Target, outcomes: Outcomes) -> Budget:
-    """Full where there are results of the document's budget, else quick."""
+    """Full where there are results of the document's budget, from enough seeds; else quick."""
     full = target.experiments("full")
-    return "full" if any(outcomes.budget(name) == "full" for name in full) else "quick"
+    seeds = {r.seed for r in outcomes.rows if r.budget == "full" and r.experiment in full}
+    return "full" if len(seeds) >= FEWEST else "quick"
 
 
 def all_claims(own: Target | None = None, new: Outcomes | None = None) -> dict[str, list[Finding]]:
@@ -127,9 +128,14 @@ def all_claims(own: Target | None = None, new: Outcomes | None = None) -> dict[s
     each: list[tuple[str, Finding]] = []
     for key, target in TARGETS.items():
         found = new if own is not None and new is not None and key == own.key else kept(target)
-        budget = budget_of(target, found)
-        each += [(key, examined(claim, found, budget)) for claim in target.claims]
+        each += [(key, _examined(claim, found)) for claim in target.claims]
     done: dict[str, list[Finding]] = {key: [] for key in TARGETS}
     for (key, _), one in zip(each, corrected(one for _, one in each), strict=True):
         done[key].append(one)
     return done
+
+
+def _examined(claim: Claim, found: Outcomes) -> Finding:
+    """At the document's budget, or, where that has too few seeds, at the one with more."""
+    full, quick = examined(claim, found), examined(claim, found, "quick")
+    return quick if full.n < min(FEWEST, quick.n) else full
