@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Generator, Tensor
 from torch.utils._pytree import tree_map
 
-from attractor.cells import Recurrent, TARDISCell, TARDISState, read_alone, unroll
+from attractor.cells import Recurrent, TARDISCell, TARDISState, unroll
 from attractor.cells.tardis import TARDISInput, sparse_addresses
 from attractor.errors import InputError
 from cells.against import agree, array
@@ -352,26 +352,6 @@ def test_counts_stay_exact_in_half_precision() -> None:
     _, state = layer(torch.zeros(320, 1, 2, dtype=torch.bfloat16))
     assert state.filled.item() == 300
     assert state.usage.sum().item() == 320
-
-
-def test_it_can_answer_from_what_it_read_alone() -> None:
-    layer = Recurrent("tardis", 3, 7, num_layers=1, **SIZES).eval()
-    (cell,) = layer.cells
-    x = torch.randn(9, 2, 3, generator=Generator().manual_seed(0))
-    whole, _, before = layer(x, return_states=True)
-    with read_alone(layer):
-        alone, _, states = layer(x, return_states=True)
-    r = states.r[:, 0]
-    expected = torch.tanh(F.linear(r, cell.output_rh, cell.output_bias))  # type: ignore[arg-type]
-    torch.testing.assert_close(alone, expected)
-    torch.testing.assert_close(states.h, before.h)  # only the answer changes
-    assert not torch.allclose(alone, whole)
-    torch.testing.assert_close(layer(x)[0], whole)
-    with (
-        pytest.raises(InputError, match="expected a model with a TARDIS in it"),
-        read_alone(torch.nn.Linear(1, 1)),
-    ):
-        pass
 
 
 def test_a_growing_memory_with_room_for_all_is_never_written_over() -> None:

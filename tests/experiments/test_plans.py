@@ -141,7 +141,11 @@ def test_a_tardis_is_also_measured_by_what_it_read_alone(tmp_path: Path) -> None
     config = tiny(*changes)
     train(config, tmp_path)
     found = outcome(run_folder(tmp_path, config))
-    assert found["test"].keys() == {"loss", "accuracy", "loss_alone", "accuracy_alone"}
-    assert found["test"]["loss_alone"] != found["test"]["loss"]
-    assert found["measures"]["accuracy_alone"] == ["none", "share", False]
+    endings = ("", "_alone", "_without_past")
+    assert found["test"].keys() == {
+        f"{name}{end}" for name in ("loss", "accuracy") for end in endings
+    }
+    assert len({found["test"][f"loss{end}"] for end in endings}) == 3
+    for end in endings[1:]:
+        assert found["measures"][f"accuracy{end}"] == ["none", "share", False]
     assert found["measures"]["accuracy"][0] == "max"

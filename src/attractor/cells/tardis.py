@@ -146,6 +146,8 @@ class TARDISCell(GatedCell[TARDISInput, TARDISState]):
     reference = "gulcehre2017memory"
     fixed_state = ("usage", "read", "r", "filled", "log_prob")
     address: Tensor
+    without_past = False
+    """Whether answers come from the read and the input alone: see `read_alone`."""
 
     def __init__(
         self,
@@ -247,7 +249,13 @@ class TARDISCell(GatedCell[TARDISInput, TARDISState]):
             log_prob = torch.where(there[..., 0], log_prob, 0.0)
         r = torch.cat([w @ self.address, read(state.content, w.unsqueeze(1)).squeeze(1)], -1)
         h, c = self._controller(prepared, r, state, tap)
-        y = torch.tanh(F.linear(h, self.output_hh, self.output_bias) + F.linear(r, self.output_rh))
+        seen = h
+        if self.without_past:
+            fresh = state._replace(h=torch.zeros_like(state.h), c=torch.zeros_like(state.c))
+            seen, _ = self._controller(prepared, r, fresh, tap)
+        y = torch.tanh(
+            F.linear(seen, self.output_hh, self.output_bias) + F.linear(r, self.output_rh)
+        )
         y = y.to(state.h.dtype)
 
         empty = (torch.arange(self.cells, device=filled.device) == filled).to(w.dtype)
@@ -316,17 +324,25 @@ class TARDISCell(GatedCell[TARDISInput, TARDISState]):
 
 
 @contextmanager
-def read_alone(module: nn.Module) -> Iterator[None]:
+def read_alone(module: nn.Module, *, inputs: bool = False) -> Iterator[None]:
     r"""Let every TARDIS of a model answer from what it read, not from its state, for a while.
 
     .. math::
         y_t = \tanh(W^g_r r_t + b^g)
 
-    A model that was trained to answer from :math:`h_t` and :math:`r_t` is measured so, to see how
-    much of what it knows is in its memory. The state goes on as ever.
+    or, with `inputs`, from what it read and the input, as :math:`p(y_t \mid r_t, x_t)` has it:
+
+    .. math::
+        y_t = \tanh(W^g_h \hat h_t + W^g_r r_t + b^g)
+
+    where :math:`\hat h_t` is :math:`h_t` as the equations give it for
+    :math:`h_{t-1} = c_{t-1} = 0`. A model that was trained to answer from :math:`h_t` and
+    :math:`r_t` is measured so, to see how much of what it knows is in its memory. The state goes on
+    as ever, and so do the choices of what to read.
 
     Args:
         module: a cell, or whatever holds some.
+        inputs: answer from the input of the step too.
 
     Example:
         >>> cell = TARDISCell(3, 8).eval()
@@ -336,11 +352,13 @@ def read_alone(module: nn.Module) -> Iterator[None]:
         >>> bool((alone == cell(torch.ones(2, 3), state)[0]).any())
         False
 
-    Departs from the paper: which compares p(y | r, x); the output, equation 3.11, has no direct way
-    from x, so x is seen only through the choice of r.
+    Departs from the paper: which says that it tests with p(y | r, x) a model that answers by
+    equation 3.11, g(h, r), but not how x comes into it. The output has no way from x but through h,
+    so with `inputs` h is that of a controller without a past; without them the weights of h
+    in g are zero, and x is seen only through the choice of r.
 
     References:
-        Chandar (2020), section 3.7.1.
+        Chandar (2020), sections 3.6 and 3.7.1.
     """
     cells = [one for one in module.modules() if isinstance(one, TARDISCell)]
     if not cells:
@@ -348,14 +366,18 @@ def read_alone(module: nn.Module) -> Iterator[None]:
             f"expected a model with a TARDIS in it, but {type(module).__name__} has none. "
             "Try cell='tardis'."
         )
-    kept = [cell.output_hh.detach().clone() for cell in cells]
+    kept = [(cell.output_hh.detach().clone(), cell.without_past) for cell in cells]
     try:
         for cell in cells:
-            cell.output_hh.detach().zero_()
+            if inputs:
+                cell.without_past = True
+            else:
+                cell.output_hh.detach().zero_()
         yield
     finally:
-        for cell, weight in zip(cells, kept, strict=True):
+        for cell, (weight, before) in zip(cells, kept, strict=True):
             cell.output_hh.detach().copy_(weight)
+            cell.without_past = before
 
 
 def sparse_addresses(cells: int, size: int, generator: Generator | None, to: Placement) -> Tensor:

@@ -96,7 +96,7 @@ def dntm(cell: DNTMCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan 
 
 
 def tardis(cell: TARDISCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
-    if not understood(cell):
+    if cell.without_past or not understood(cell):
         return None
     n, places, looks = cell.hidden_size, cell.cells, cell.attention_size
     a, q, resets = cell.address_size, cell.content_size, 2 * cell.reset_gates

@@ -243,16 +243,19 @@ class _Made:
 def outcome(training: Supervised) -> dict[str, Any]:
     """What a training ends with: its size, and its measures on the test split.
 
-    A TARDIS is also measured as it answers from what it read alone, as ``loss_alone`` and the like.
+    A TARDIS is also measured as it answers from what it read alone, as ``loss_alone`` and the like,
+    and from that and the input, as ``loss_without_past``.
     """
     test = training.measure("test")
     measures = {**training.task.measures, **MEASURES}
     if any(isinstance(one, TARDISCell) for one in training.model.modules()):
-        with read_alone(training.model):
-            test |= {f"{name}_alone": value for name, value in training.measure("test").items()}
         # told, but not what variants are ranked by
-        alone = {name: what._replace(goal="none") for name, what in measures.items()}
-        measures |= {f"{name}_alone": what for name, what in alone.items()}
+        told = {name: what._replace(goal="none") for name, what in measures.items()}
+        for ending, inputs in (("alone", False), ("without_past", True)):
+            with read_alone(training.model, inputs=inputs):
+                found = training.measure("test")
+            test |= {f"{name}_{ending}": value for name, value in found.items()}
+            measures |= {f"{name}_{ending}": what for name, what in told.items()}
     if training.plan.stop_below is not None:
         # a run that did not get there counts as long as it was tried, and `solved` says so
         test |= {"steps_to_solve": training.step, "solved": float(training.solved)}
