@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 
 from contracts.cells import FORMS, NAMES, OPTIONS, inputs, make_layer
 
-LARGE = ("dntm", "eurnn", "goru", "ntm", "tardis")
+LARGE = ("dntm", "eurnn", "full_urnn", "goru", "ntm", "tardis")
 """Cells of so many operations that theirs takes several times as long as that of the others."""
 SAVED = ("lstm", "nru")
 """Cells whose export is saved and loaded: that is torch's work, the same for all."""
