@@ -224,6 +224,9 @@ def test_iterations_of_each_task_schedules_clipping_and_callbacks() -> None:
         learner.advance()
     assert [round(rate, 6) for _, rate in told] == [0.4, 0.3, 0.2, 0.1, 0.4, 0.2]
     assert float((flat(learner) - before).norm()) < 1e-8
+    one = Learner(mlp(), digits()[:1], iterations=2, callbacks=note)  # without a list
+    one.advance()
+    assert len(told) == 7
     with pytest.raises(InputError, match="iterations for each of the 2 tasks, but got 3"):
         Learner(mlp(), digits()[:2], iterations=[1, 2, 3])
 

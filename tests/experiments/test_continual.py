@@ -46,6 +46,21 @@ def test_the_outcome_has_the_matrix_and_its_measures(tmp_path: Path) -> None:
     assert done["test"]["first_task_accuracy"] == pytest.approx(matrix[-1][0], abs=1e-6)
     assert done["steps"] == 3 * 6
     assert config.total == 3 * 6
+    assert len(done["seconds_per_task"]) == 3
+    assert 0 < sum(done["seconds_per_task"]) <= 60
+
+
+def test_each_task_may_have_its_own_number_of_updates(tmp_path: Path) -> None:
+    config = tiny("train.steps=[2, 5, 3]", label="naive")
+    train(config, tmp_path)
+    done = json.loads((run_folder(tmp_path, config) / "done.json").read_text())
+    assert done["steps"] == config.total == 10
+    assert tiny("train.steps=6.0").id == tiny().id
+    for wrong in ("0", "[2, 0, 1]", "[]", "true", "2.5", "'x'"):
+        with pytest.raises(InputError, match=r"valid 'train\.steps' in ER \(input .* list of them"):
+            tiny(f"train.steps={wrong}")
+    with pytest.raises(InputError, match="each of the 3 tasks, but got 2"):
+        continual.build(tiny("train.steps=[2, 5]"), Context())
 
 
 def test_gradients_and_rates_are_limited_as_configured() -> None:

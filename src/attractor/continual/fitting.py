@@ -105,6 +105,11 @@ def check(model: nn.Module, stream: Stream) -> None:
             f"but {stream.name!r} does not. Try dataclasses.replace(stream, identity=True)."
         )
     some = stream[0].first("test", 2)
+    if stream[0].asks_classes and some.y.is_floating_point():
+        raise InputError(
+            f"expected the numbers of classes as answers in the stream {stream.name!r}, but got "
+            f"{some.y.dtype}. Try y.long(), or task_of(..., asks='numbers') for regression."
+        )
     device = next(model.parameters()).device
     training = model.training
     model.eval()
@@ -114,10 +119,11 @@ def check(model: nn.Module, stream: Stream) -> None:
     asked = some.y.shape if stream[0].asks_classes else some.y.shape[:-1]
     if answers.shape[:-1] != asked:
         raise InputError(
-            f"expected a model with answers of shape {tuple(some.y.shape)} and a score for each "
-            f"class, to inputs of shape {tuple(some.x.shape)}, but they have the shape "
+            f"expected a model with answers of shape ({', '.join(map(str, asked))}, outputs) to "
+            f"inputs of shape {tuple(some.x.shape)}, but they have the shape "
             f"{tuple(answers.shape)}. Samples come first; recurrent networks need "
-            "batch_first=True, and a SequenceTagger answers at each step."
+            "batch_first=True, and a SequenceTagger answers at each step; for several labels of a "
+            "sample say asks='labels'."
         )
     if answers.shape[-1] < stream.outputs:
         raise InputError(

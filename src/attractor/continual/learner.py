@@ -68,7 +68,8 @@ class Learner:
         schedule: how the rate falls to zero within each task, along half a ``"cosine"`` or in a
             ``"linear"`` way; ``None`` means that it stays.
         autocast: compute the loss in this type where that is safe: ``"bfloat16"``.
-        callbacks: are called after each update with the learner and what was measured.
+        callbacks: are called after each update with the learner and what was measured; one function
+            or several.
         patience: end a task once its validation loss has not improved for so many measurements.
         eval_every: updates between those measurements.
 
@@ -104,7 +105,7 @@ class Learner:
         clip_value: float | None = None,
         schedule: Schedule | None = None,
         autocast: str | None = None,
-        callbacks: Sequence["Callback"] = (),
+        callbacks: "Callback | Sequence[Callback]" = (),
         patience: int | None = None,
         eval_every: int | None = None,
     ) -> None:
@@ -119,7 +120,8 @@ class Learner:
             schedule=schedule,
             autocast=autocast,
         )
-        self.callbacks, self.patience = list(callbacks), Patience(patience, every=eval_every)
+        self.callbacks = [callbacks] if callable(callbacks) else list(callbacks)
+        self.patience = Patience(patience, every=eval_every)
         if evaluate_every is not None:
             whole("evaluate_every", evaluate_every, 1)
         self.evaluate_every, self.log_every = evaluate_every, whole("log_every", log_every, 1)

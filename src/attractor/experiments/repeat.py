@@ -19,7 +19,7 @@ from attractor.runs.folder import CONFIG, DONE, LOG_FILE, damage
 
 NAMES = {"experiment", "label", "seed"}
 """What the file of one run says, and that of an experiment does not."""
-TIMES = {"seconds", "seconds_per_level", "log", "sha256"}
+TIMES = {"seconds", "seconds_per_level", "seconds_per_task", "log", "sha256"}
 """What two equal runs need not have in common, or is compared line by line."""
 
 

@@ -56,6 +56,8 @@ from attractor.tasks.strokes import StrokeDigits as StrokeDigits
 from attractor.tasks.svhn import SVHN as SVHN
 from attractor.tasks.svhn import load_svhn as load_svhn
 from attractor.tasks.table import TASKS as TASKS
+from attractor.tasks.values import LabelSetTask as LabelSetTask
 from attractor.tasks.values import LabelTask as LabelTask
+from attractor.tasks.values import NumberSetTask as NumberSetTask
 from attractor.tasks.values import NumberTask as NumberTask
 from attractor.tasks.vocabulary import Vocabulary as Vocabulary

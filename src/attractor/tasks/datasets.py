@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from attractor.checks import one_of, whole
 from attractor.errors import InputError, shortened
-from attractor.tasks.arrays import as_tensor
+from attractor.tasks.arrays import as_tensor, unchanged
 from attractor.tasks.base import Sampler, Split, Task
 from attractor.tasks.batch import Batch
 from attractor.tasks.samplers import BLOCK, expect_keys
@@ -64,6 +64,10 @@ class DatasetTask(StoredTask):
         place: in a stream, from 0.
         classes: the answers that occur, which a stream needs to know.
         collate: from a list of samples to a batch; by default torch's.
+        read: turns the inputs of a batch, as the data sets give them, into what the model is shown.
+        noise: changes training inputs at random each time they are read, held-out ones never. With
+            it, or where `read` turns whole numbers into others, memories keep the inputs as the
+            data set gives them, and read and change them anew each time they are replayed.
 
     Example:
         >>> data = TensorDataset(torch.randn(6, 4), torch.tensor([0, 1, 0, 1, 0, 1]))
@@ -84,8 +88,11 @@ class DatasetTask(StoredTask):
         place: int = 0,
         classes: Sequence[int] = (),
         collate: Collate = default_collate,
+        read: Callable[[Tensor], Tensor] = unchanged,
+        noise: Callable[[Tensor, Generator], Tensor] | None = None,
     ) -> None:
         self.train, self.test, self.valid = train, test, valid
+        self.read, self.noise = read, noise
         self.name, self.place, self.classes = name, place, tuple(classes)
         self.collate = collate
         halves = {"to train on": train, "to test on": test, "for validation": valid}
@@ -95,6 +102,9 @@ class DatasetTask(StoredTask):
                     f"expected samples {purpose} in {name!r}, but there are none. Give some, or "
                     "leave an empty test or validation set out."
                 )
+        x = self._read(train, torch.tensor([0])).x
+        counted = isinstance(x, Tensor) and not x.is_floating_point()
+        self.keeps_raw = noise is not None or (read is not unchanged and counted)
         self._first = first = self.samples(torch.tensor([0]))
         small = isinstance(train, TensorDataset) and train.tensors[0][:1].nbytes < LARGE
         self.block = BLOCK if small else 1
@@ -115,13 +125,24 @@ class DatasetTask(StoredTask):
         return self._first
 
     def samples(self, index: Tensor, generator: Generator | None = None) -> Batch:
-        return self._placed(self._read(self.train, index))
+        batch = self._placed(self._read(self.train, index))
+        stored, batch.x = batch.x, self.see(batch.x, generator)
+        if self.keeps_raw:
+            batch.raw = stored
+        return batch
+
+    def see(self, stored: Tensor, generator: Generator | None = None) -> Tensor:
+        x = self.read(stored)
+        return x if self.noise is None or generator is None else self.noise(x, generator)
 
     def held_out(self, split: Split, size: int) -> Iterator[Batch]:
         data: Any = held(self, split)
         whole("size", size, 1)
         for start in range(0, len(data), size):
-            yield self._placed(self._read(data, torch.arange(start, min(start + size, len(data)))))
+            some = torch.arange(start, min(start + size, len(data)))
+            batch = self._placed(self._read(data, some))
+            batch.x = self.read(batch.x)
+            yield batch
 
     def first(self, split: Split, count: int) -> Batch:
         return next(self.held_out(split, count))

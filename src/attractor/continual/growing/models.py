@@ -8,6 +8,7 @@ import torch
 from torch import Generator, nn
 
 from attractor.cells import Recurrent
+from attractor.cells.wrap.dropconnect import WeightDrop
 from attractor.checks import number, whole
 from attractor.continual.growing.cells import PASSING, edits_of, resized
 from attractor.continual.growing.widening import (
@@ -24,6 +25,7 @@ from attractor.errors import InputError
 from attractor.models import (
     HCN,
     MLP,
+    LanguageModel,
     MultiHead,
     ResMLP,
     SequenceClassifier,
@@ -52,9 +54,10 @@ def grow(
     noise that is zero in sum, so that copies can part and recurrent matrices have full rank.
 
     Args:
-        model: an `MLP`, `HCN` or `ResMLP`, a `SequenceClassifier` or `SequenceTagger`, a
-            `Recurrent` or an ``nn.Sequential`` of embeddings and these, of any cell whose units can
-            be copied; any number of layers and both directions. It is left as it is.
+        model: an `MLP`, `HCN` or `ResMLP`, a `SequenceClassifier`, `SequenceTagger`, `StrokeReader`
+            or `LanguageModel` whose embedding is its own, a `Recurrent` or an ``nn.Sequential`` of
+            embeddings and these, of any cell whose units can be copied; any number of layers and
+            both directions. It is left as it is.
         hidden_size: units of every hidden layer that has fewer.
         noise: how large :math:`\varepsilon` is, in deviations of the weights; 0 means none.
         generator: draws copies and noise; ``None`` means torch's default generator.
@@ -120,6 +123,8 @@ def _edits(
         case SequenceClassifier() | SequenceTagger() | StrokeReader():
             found, outputs = _recurrent(model.recurrent, f"{prefix}recurrent.", inputs, map_of)
             return found | _linear(model.readout, f"{prefix}readout.", outputs), None
+        case LanguageModel():
+            return _language(model, prefix, map_of)
         case Recurrent():
             return _recurrent(model, prefix, inputs, map_of)
         case nn.Sequential():
@@ -134,8 +139,8 @@ def _edits(
             return _linear(model, prefix, inputs), None
     raise InputError(
         "expected a network whose units can be copied (MLP, HCN, ResMLP, SequenceClassifier, "
-        f"SequenceTagger, Recurrent, or an nn.Sequential of them), but got {type(model).__name__}. "
-        "Grow the parts of it that can."
+        "SequenceTagger, StrokeReader, LanguageModel, Recurrent, or an nn.Sequential of them), but "
+        f"got {type(model).__name__}. Grow the parts of it that can."
     )
 
 
@@ -177,6 +182,26 @@ def _joined(
     for place, gate in enumerate(getattr(model, "gates", ())):
         found |= _linear(gate, f"{prefix}gates.{place}.", inputs, own)
     return found | _linear(model.last, f"{prefix}last.", own), None
+
+
+def _language(
+    model: LanguageModel, prefix: str, map_of: Callable[[int], Wide]
+) -> tuple[Found, Wide | None]:
+    """Layers of their own, one on the other, between an embedding and a readout."""
+    if model.readout.weight is model.embedding.weight:
+        raise InputError(
+            "expected a LanguageModel whose readout is its own, since what reads copied units is "
+            "shared out among them and an embedding is not, but got a tied one. Try tied=False."
+        )
+    found: Found = {}
+    inputs: Wide | None = None
+    for place, layer in enumerate(model.layers):
+        name = f"{prefix}layers.{place}."
+        dropped = isinstance(layer, WeightDrop)
+        inner: Any = layer.layer if dropped else layer
+        some, inputs = _recurrent(inner, f"{name}layer." if dropped else name, inputs, map_of)
+        found |= some
+    return found | _linear(model.readout, f"{prefix}readout.", inputs), None
 
 
 def _recurrent(

@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any, Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from attractor.continual import STRATEGIES, Learner, Strategy, combine
 from attractor.continual.metrics import MEASURES, NAMES
@@ -23,15 +24,35 @@ from attractor.tasks.streams import STREAMS, Stream, blurred, inject_noise, with
 
 
 class Train(Updates):
-    """How a learner is trained; ``steps`` are the updates of each task, and a schedule is too."""
+    """How a learner is trained; a schedule is of each task."""
 
     newer = (*Updates.__annotations__, "patience", "eval_every")
+    steps: int | list[int]  # type: ignore[assignment]
+    """Updates of each task: one number for all, or one for each."""
     batch_size: int = Field(default=10, ge=1)
     log_every: int = Field(default=10, ge=1)
     patience: int | None = Field(default=None, ge=1)
     """End a task once its validation loss has not improved for so many measurements."""
     eval_every: int | None = Field(default=None, ge=1)
     """Updates between those measurements; the stream's ``valid`` says on what."""
+
+    @field_validator("steps", mode="plain")
+    @classmethod
+    def _counted(cls, value: Any) -> Any:
+        each = value if isinstance(value, list) else [value]
+        if not each or not all(map(_counts, each)):
+            raise PydanticCustomError(
+                "steps",
+                "Input should be a whole number greater than or equal to 1, or a list of them, one "
+                "for each task",
+            )
+        return [int(n) for n in each] if isinstance(value, list) else int(value)
+
+
+def _counts(value: Any) -> bool:
+    """Whether a value is a whole number from 1 on."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and value >= 1 and value == int(value)
 
 
 class ContinualRun(RunConfig):
@@ -58,6 +79,8 @@ class ContinualRun(RunConfig):
         # imports torch, for which reading a file need not wait
         from attractor.tasks.streams.table import task_count
 
+        if isinstance(self.train.steps, list):
+            return sum(self.train.steps)
         options = {name: value for name, value in self.stream.items() if name != "name"}
         tasks = task_count(str(self.stream.get("name")), options)
         return None if tasks is None else self.train.steps * tasks
@@ -106,6 +129,7 @@ def outcome(learner: Learner) -> dict[str, Any]:
         "measures": {name: [*one] for name, one in measures.items()},
         "matrix": result.matrix.tolist(),
         "memory_bytes": result.memory_bytes,
+        "seconds_per_task": [round(one, 3) for one in result.seconds],
     }
 
 
