@@ -51,14 +51,19 @@ def test_a_wider_language_model_says_the_same_piece_after_piece(
         x = tokens(20, piece)
         said, state = model(x, state)
         again, other = wide(x, other)
-        assert float((said - again).abs().max()) < 1e-12
+        assert (said - again).abs().max().item() < 1e-12
     assert wide.train()(tokens(4))[0].isfinite().all()
 
 
+def learn(model: Any) -> None:
+    loss = F.cross_entropy(model(tokens(9))[0].flatten(0, 1), tokens(9, 5).flatten())
+    torch.autograd.backward(loss)
+
+
 def test_the_moments_of_a_language_model_are_carried() -> None:
-    model = made("gru", [4, 6])
+    model: Any = made("gru", [4, 6])
     old = torch.optim.Adam(model.parameters(), lr=0.01)
-    F.cross_entropy(model(tokens(9))[0].flatten(0, 1), tokens(9, 5).flatten()).backward()
+    learn(model)
     old.step()
     growth = grown(model, 10, noise=0.0, generator=seeded(1))
     new = torch.optim.Adam(growth.model.parameters(), lr=0.01)
@@ -66,7 +71,7 @@ def test_the_moments_of_a_language_model_are_carried() -> None:
     wide: Any = growth.model
     for network in (model, wide):
         network.zero_grad()
-        F.cross_entropy(network(tokens(9))[0].flatten(0, 1), tokens(9, 5).flatten()).backward()
+        learn(network)
     assert torch.allclose(wide.embedding.weight.grad, model.embedding.weight.grad, atol=1e-12)
     kept, found = (o.state[m.embedding.weight] for o, m in ((old, model), (new, wide)))
     assert torch.equal(kept["exp_avg_sq"], found["exp_avg_sq"])
