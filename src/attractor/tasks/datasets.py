@@ -102,10 +102,10 @@ class DatasetTask(StoredTask):
                     f"expected samples {purpose} in {name!r}, but there are none. Give some, or "
                     "leave an empty test or validation set out."
                 )
-        x = self._read(train, torch.tensor([0])).x
-        counted = isinstance(x, Tensor) and not x.is_floating_point()
+        stored = self._placed(self._read(train, torch.tensor([0])))
+        counted = isinstance(stored.x, Tensor) and not stored.x.is_floating_point()
         self.keeps_raw = noise is not None or (read is not unchanged and counted)
-        self._first = first = self.samples(torch.tensor([0]))
+        self._first = first = self._shown(stored)
         small = isinstance(train, TensorDataset) and train.tensors[0][:1].nbytes < LARGE
         self.block = BLOCK if small else 1
         self._features = first.features
@@ -125,10 +125,11 @@ class DatasetTask(StoredTask):
         return self._first
 
     def samples(self, index: Tensor, generator: Generator | None = None) -> Batch:
-        batch = self._placed(self._read(self.train, index))
+        return self._shown(self._placed(self._read(self.train, index)), generator)
+
+    def _shown(self, batch: Batch, generator: Generator | None = None) -> Batch:
         stored, batch.x = batch.x, self.see(batch.x, generator)
-        if self.keeps_raw:
-            batch.raw = stored
+        batch.raw = stored if self.keeps_raw else None
         return batch
 
     def see(self, stored: Tensor, generator: Generator | None = None) -> Tensor:
