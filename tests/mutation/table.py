@@ -242,6 +242,22 @@ NAMED: tuple[Named, ...] = (
         ("meta/test_evolution.py",),
     ),
     Named(
+        "PES moves frozen weights",
+        "meta/evolution.py",
+        "trainable",
+        "{name: p for name, p in rule.named_parameters() if p.requires_grad}",
+        "{name: p for name, p in rule.named_parameters()}",
+        ("meta/test_evolution.py",),
+    ),
+    Named(
+        "learners that end absurdly update the rule",
+        "meta/bptt.py",
+        "BPTT.stretch",
+        "Stretch(loss, last, lost=lost, well=not worse, moves=not worse)",
+        "Stretch(loss, last, lost=lost, well=not worse)",
+        ("meta/test_one_trainer.py",),
+    ),
+    Named(
         "anytime without sigma",
         "optimisers/rules/anytime.py",
         "Anytime.update",

@@ -9,9 +9,10 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from attractor import optimisers
 from attractor.errors import InputError
-from attractor.optimisers import DMSGD, LSTMOptimiser, load_rule, save_rule
-from attractor.optimisers.files import about
+from attractor.optimisers import DMSGD, OPTIMISERS, LSTMOptimiser, load_rule, save_rule, shipped
+from attractor.optimisers.files import about, load_pretrained
 
 
 def rewritten(path: Path, header: dict[str, str], **weights: torch.Tensor) -> None:
@@ -90,6 +91,30 @@ def test_damaged_or_missing(path: Path) -> None:
             load_rule(path)
     with pytest.raises(InputError, match="there is no .*nowhere"):
         load_rule(path.with_name("nowhere"))
+
+
+@pytest.mark.parametrize("name", sorted(n for n, e in OPTIMISERS.items() if e.learned))
+def test_rules_without_weights_say_how_to_get_some(name: str) -> None:
+    kind = OPTIMISERS[name].kind
+    if any(one.startswith(f"{name}/") for one in shipped()):
+        assert kind.pretrained().key == name
+        return
+    with pytest.raises(InputError, match=f"but {name} does not: ") as found:
+        kind.pretrained()
+    told = str(found.value)
+    assert "eta-train" in told
+    assert ("one size" in told) == (name in {"global", "meta_sgd", "m2sgd_global"})
+    assert ("no weights of it come with attractor" in told) == ("one size" not in told)
+    loader = {"celo": "load_celo", "velo": "load_velo", "small_fc": "load_published"}.get(name)
+    assert ("optimisers.load_" in told) == (loader is not None)
+    if loader is not None:
+        assert f"attractor.optimisers.{loader}," in told
+        assert callable(getattr(optimisers, loader))
+
+
+def test_what_is_no_rule_has_no_weights() -> None:
+    with pytest.raises(InputError, match="known learned optimiser .*Did you mean 'lstm'"):
+        load_pretrained("lsmt")
 
 
 def test_a_network_is_not_a_rule(tmp_path: Path) -> None:

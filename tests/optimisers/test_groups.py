@@ -100,6 +100,42 @@ def test_decays_are_checked(decay: float) -> None:
         DMSGD()([{"params": [nn.Parameter(torch.ones(2))], "weight_decay": decay}])
 
 
+@pytest.mark.parametrize("wrong", [None, "a", "0.1", True, torch.ones(2)])
+def test_what_is_no_number_is_refused_in_a_sentence(wrong: Any) -> None:
+    weights = [nn.Parameter(torch.ones(2))]
+    for name, text in (("lr", "lr to be at least 0"), ("weight_decay", "weight_decay to be a fin")):
+        optimiser = DMSGD()(weights)
+        if (name, wrong) != ("weight_decay", None):
+            for group in ({"params": weights, name: wrong}, {"params": weights}):
+                with pytest.raises(InputError, match=f"expected {text}.* but got {wrong!r:.5}"):
+                    DMSGD()([group], **({} if name in group else {name: wrong}))
+        optimiser.param_groups[0][name] = wrong
+        weights[0].grad = torch.ones(2)
+        with pytest.raises(InputError, match=f"expected {text}.*[Tt]ry {name}="):
+            optimiser.step()
+
+
+@pytest.mark.parametrize("rule", [DMSGD(), Anytime.pretrained()])
+def test_a_group_may_leave_the_decay_to_the_rule(rule: Any) -> None:
+    groups = [{"params": [nn.Parameter(torch.ones(2))], "weight_decay": None}]
+    optimiser = rule(groups, weight_decay=0.3)
+    optimiser.add_param_group({"params": [nn.Parameter(torch.ones(2))]})
+    assert [group["weight_decay"] for group in optimiser.param_groups] == [rule.decay, 0.3]
+    assert groups[0]["weight_decay"] is None
+    assert (rule.decay > 0) == rule.averages
+
+
+@pytest.mark.parametrize("value", [None, False, 0.1])
+def test_misspelt_options_are_named(value: Any) -> None:
+    match = "known option of a learned optimiser .* Did you mean 'weight_decay'"
+    with pytest.raises(InputError, match=match):
+        DMSGD()([nn.Parameter(torch.ones(2))], weigth_decay=value)
+    with pytest.raises(InputError, match=match):
+        DMSGD()([{"params": [nn.Parameter(torch.ones(2))], "weigth_decay": value}])
+    with pytest.raises(InputError, match="known option of a learned optimiser .* got 'tables'"):
+        DMSGD()([nn.Parameter(torch.ones(2))], tables=value)  # of groups alone
+
+
 @pytest.mark.parametrize("schedule", [OneCycleLR, CyclicLR])
 def test_schedulers_that_cycle_a_momentum_work_with_their_defaults(schedule: Any) -> None:
     model, other = Net(), Net()

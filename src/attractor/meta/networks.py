@@ -1,5 +1,7 @@
 """A small network of attention, for learners that torch can run side by side."""
 
+from typing import ClassVar
+
 import torch
 from torch import Generator, Tensor, nn
 
@@ -15,6 +17,7 @@ class Attention(nn.Module):
         h \leftarrow h + W_2 \, \text{relu}(W_1 \, \text{norm}(h)), \qquad y = R \, \text{mean}(h)
 
     with :math:`q, k, v` linear in the layer norm of :math:`h`; as many such blocks as `layers`.
+    :math:`P`, a vector for each step, is a table and no matrix for rules that ask.
 
     Args:
         shape: of a step of the sequence.
@@ -31,6 +34,8 @@ class Attention(nn.Module):
         >>> Attention([7], 10)(torch.zeros(2, 7, 7)).shape
         torch.Size([2, 10])
     """
+
+    table_parameters: ClassVar = ("places",)
 
     def __init__(
         self,

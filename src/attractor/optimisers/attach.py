@@ -17,8 +17,8 @@ def attach(make: Maker, model: nn.Module, params: Iterable[Any] | None = None) -
     """Build an optimiser on a model; a loop then just calls its ``step()``.
 
     An optimiser that wants to see what the model is shown (`MTL2L`) sees the input of each
-    training pass from now on, and one that treats embeddings in another way (`Anytime`) is told
-    which they are; other optimisers are built as always. Other models, and copies of
+    training pass from now on, and one that treats embeddings in another way (`Anytime`, `Pacer`)
+    is told which they are; other optimisers are built as always. Other models, and copies of
     this one, want an optimiser of their own.
 
     Args:

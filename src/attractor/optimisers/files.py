@@ -11,9 +11,11 @@ from safetensors.torch import save
 
 from attractor.errors import InputError, unknown
 from attractor.files import write_atomic
-from attractor.optimisers.rule import Rule
+from attractor.optimisers.rule import Rule, needs_size
 
 HEADER = {"kind", "version", "options", "about"}
+LOADERS = {"small_fc": "load_published", "celo": "load_celo", "velo": "load_velo"}
+"""What reads the weights that others published of a rule."""
 
 
 def save_rule(rule: Rule, path: str | Path, *, about: dict[str, Any] | None = None) -> None:
@@ -110,6 +112,11 @@ def load_pretrained(kind: str, name: str | None = None) -> Rule:
 
     The first is that called ``default``, then ``mlp``, which all experiments of the papers have.
     """
+    from attractor.optimisers.table import OPTIMISERS
+
+    rules = {one: entry.kind for one, entry in OPTIMISERS.items() if entry.learned}
+    if kind not in rules:
+        raise unknown("learned optimiser", kind, rules)
     own = [one.split("/")[1] for one in shipped() if one.startswith(f"{kind}/")]
     if name is None and own:
         name = min(own, key=lambda one: (one != "default", one != "mlp", one))
@@ -118,11 +125,26 @@ def load_pretrained(kind: str, name: str | None = None) -> Rule:
             raise unknown(f"pretrained {kind}", name, own)
         raise InputError(
             f"expected a rule that comes with weights ({', '.join(shipped())}), but {kind} does "
-            "not: it is made for networks of one size. Make it for yours and meta-train it with "
-            "`attractor meta train`."
+            f"not: {_how_to_get(rules[kind])}"
         )
     with as_file(shipped_file(kind, str(name))) as path:
         return load_rule(path)
+
+
+def _how_to_get(kind: type[Rule]) -> str:
+    """Advice on a rule whose weights do not come with the package."""
+    if needs_size(kind):
+        return (
+            "it is made for networks of one size. Make it for yours and meta-train it with "
+            "`attractor meta train`."
+        )
+    advice = "Meta-train one with `attractor meta train`."
+    if kind.key in LOADERS:
+        advice = (
+            f"Load what its authors published with attractor.optimisers.{LOADERS[kind.key]}, or "
+            "meta-train one with `attractor meta train`."
+        )
+    return f"no weights of it come with attractor. {advice}"
 
 
 def shipped_file(kind: str, name: str) -> Any:

@@ -1,13 +1,14 @@
 """What a user gives an optimiser at a step, checked and as a rule wants it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attractor.errors import InputError
+from attractor.errors import InputError, shortened, unknown
 
 DEFAULTS = {"lr": 1.0, "weight_decay": 0.0, "maximize": False, "momentum": 0.0, "tables": ()}
 """Of a parameter group; the momentum is there for schedulers that cycle one, and does nothing."""
@@ -22,6 +23,11 @@ GIVEN = {
     "param_names",
 }
 """What a user's parameter group may say."""
+ELSEWHERE = {
+    *("foreach", "fused", "capturable", "differentiable"),
+    *("momentum", "dampening", "nesterov", "betas", "eps", "amsgrad", "centered"),
+}
+"""What optimisers of torch take and a rule does not; None and False ask for nothing."""
 
 
 def gradient(parameter: Tensor, group: dict[str, Any], dtype: torch.dtype, decay: float) -> Tensor:
@@ -34,9 +40,23 @@ def gradient(parameter: Tensor, group: dict[str, Any], dtype: torch.dtype, decay
     return given.add(parameter.to(dtype), alpha=decay) if decay else given
 
 
-def check_options(given: Mapping[str, Any]) -> None:
+def group_of(given: Mapping[str, Any], decay: float) -> dict[str, Any]:
+    """A user's parameter group, checked, with the rule's decay where None is asked for."""
+    check_options(given, GIVEN)
+    asked = dict(given)
+    if asked.get("weight_decay", decay) is None:
+        asked["weight_decay"] = decay
+    return asked
+
+
+def check_options(given: Mapping[str, Any], known: Collection[str] = ()) -> None:
     for name, value in given.items():
-        if name not in GIVEN and value is not None and value is not False:
+        if name in known:
+            continue
+        if name not in ELSEWHERE:
+            acting = {"lr", "weight_decay", "maximize"} | ({"tables"} & set(known))
+            raise unknown("option of a learned optimiser", name, acting)
+        if value is not None and value is not False:
             raise InputError(
                 f"expected options of a learned optimiser (lr, weight_decay, maximize), but got "
                 f"{name}={value!r}. Leave it out: a rule has a memory of its own and one way to "
@@ -45,16 +65,27 @@ def check_options(given: Mapping[str, Any]) -> None:
 
 
 def check_numbers(group: Mapping[str, Any]) -> None:
-    if not 0 <= float(group["lr"]) < math.inf:
+    if not 0 <= _number(group["lr"]) < math.inf:
         raise InputError(
-            f"expected lr to be at least 0, but got {float(group['lr'])}. It is a finite number "
+            f"expected lr to be at least 0, but got {_shown(group['lr'])}. It is a finite number "
             "that multiplies what the rule says; try lr=1."
         )
-    if not 0 <= float(group["weight_decay"]) < math.inf:
+    if not 0 <= _number(group["weight_decay"]) < math.inf:
         raise InputError(
             f"expected weight_decay to be a finite number of at least 0, but got "
-            f"{float(group['weight_decay'])}. Try weight_decay=0."
+            f"{_shown(group['weight_decay'])}. Try weight_decay=0."
         )
+
+
+def _number(value: Any) -> float:
+    """NaN for what is none."""
+    real = isinstance(value, float | int | Real) and not isinstance(value, bool)
+    return float(value) if real or (isinstance(value, Tensor) and value.numel() == 1) else math.nan
+
+
+def _shown(value: Any) -> str:
+    number = _number(value)
+    return shortened(value) if math.isnan(number) else str(number)
 
 
 def check_context(shown: Any) -> None:

@@ -19,6 +19,7 @@ from attractor.optimisers.given import (
     check_numbers,
     check_options,
     gradient,
+    group_of,
 )
 from attractor.optimisers.rule import Rule, other_size
 from attractor.optimisers.state import State, longer
@@ -43,8 +44,8 @@ class Learned(Optimizer):
         lr: multiplies every step; 1 is what the rule was trained with. What a rule that prunes
             sets to zero is zero at any lr.
         weight_decay: as in ``torch.optim.Adam``: this share of a parameter is added to its
-            gradient. `Anytime` takes it as ``torch.optim.AdamW`` does, in the place of the decay
-            that it has learnt, which None leaves as it is.
+            gradient. `Anytime` and `Pacer` take it as ``torch.optim.AdamW`` does, in the place of
+            the decay that they have learnt, which None leaves as it is, in a group too.
         maximize: go up the gradient.
         others: of torch's options, such as ``foreach``: refused unless None or False.
 
@@ -91,7 +92,7 @@ class Learned(Optimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters, which start with a state of their own."""
         if isinstance(param_group, Mapping):
-            check_options(param_group)
+            param_group = group_of(param_group, self.rule.decay)
         super().add_param_group(param_group)
         try:
             check_numbers(self.param_groups[-1])

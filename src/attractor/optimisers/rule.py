@@ -163,8 +163,8 @@ class Rule(nn.Module, ABC):
             params: as for any ``torch.optim.Optimizer``.
             lr: multiplies every step; 1 is what the rule was trained with.
             weight_decay: as in ``torch.optim.Adam``: this share of a parameter is added to its
-                gradient. `Anytime` takes it as ``torch.optim.AdamW`` does, in the place of the
-                decay that it has learnt, which None leaves as it is.
+                gradient. `Anytime` and `Pacer` take it as ``torch.optim.AdamW`` does, in the place
+                of the decay that they have learnt, which None leaves as it is.
             maximize: go up the gradient.
             others: of torch's options, such as ``foreach``: refused unless None or False.
         """

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from attractor.errors import unknown
+
 
 class View(NamedTuple):
     """Which of a network's numbers a rule is shown, and what the network was shown.
@@ -133,10 +135,28 @@ def flatten(tensors: Iterable[Tensor]) -> Tensor:
 def tables(model: nn.Module) -> list[int]:
     """Which of a network's parameters are the tables of its embeddings.
 
+    A module of one's own names those that are no `nn.Embedding` in ``table_parameters``.
+
     Example:
         >>> tables(nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 2)))
         [0]
+        >>> class Places(nn.Module):
+        ...     table_parameters = ("places",)
+        ...     def __init__(self) -> None:
+        ...         super().__init__()
+        ...         self.scale, self.places = nn.Linear(2, 2), nn.Parameter(torch.zeros(9, 2))
+        >>> tables(nn.Sequential(nn.Linear(4, 2), Places()))
+        [2]
     """
-    kinds = (nn.Embedding, nn.EmbeddingBag)
-    found = {id(part.weight) for part in model.modules() if isinstance(part, kinds)}
+    found = {id(one) for part in model.modules() for one in _own_tables(part)}
     return [i for i, parameter in enumerate(model.parameters()) if id(parameter) in found]
+
+
+def _own_tables(part: nn.Module) -> list[Any]:
+    if isinstance(part, nn.Embedding | nn.EmbeddingBag):
+        return [part.weight]
+    own, named = dict(part.named_parameters(recurse=False)), getattr(part, "table_parameters", ())
+    for name in named:
+        if name not in own:
+            raise unknown(f"parameter of {type(part).__name__} in table_parameters", name, own)
+    return [own[name] for name in named]
