@@ -1,12 +1,14 @@
 """What strategies do that hold a network against its former self, beyond their references."""
 
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
-from attractor.continual import DER, ERACE, GDumb, ICaRL, Learner, LwF, train
+from attractor.continual import DER, ER, ERACE, GDumb, ICaRL, Learner, LwF, Naive, combine, train
 from attractor.continual.nearest import NearestMean, herded
 from attractor.continual.readouts import features, readout
 from attractor.continual.strategies.der import distance
@@ -147,3 +149,43 @@ def test_er_ace_hides_old_classes_that_are_not_in_the_batch() -> None:
 def test_the_network_that_is_given_is_the_one_that_learns(strategy: Any) -> None:
     model = mlp()
     assert train(model, digits(), strategy, iterations=4).model is model
+
+
+def test_a_head_that_grows_is_distilled_from_the_one_before() -> None:
+    """Kuo (2021), section 3.3.4: two outputs become four, and what the two said is held on to."""
+    stream = digits(2)
+    learner = Learner(
+        MLP([64, 24, 2], generator=seeded()), stream[:1], LwF(0.7, temperature=3.0), iterations=30
+    )
+    while not learner.done:
+        learner.advance()
+    batch = stream[1].samples(torch.arange(12))
+    with torch.no_grad():
+        z = learner.model(batch.x).double().numpy()
+    learner.add(stream[1])
+    with torch.no_grad():
+        assert np.allclose(learner.model(batch.x)[:, :2].numpy(), z, atol=1e-6)
+    learner.advance()
+    with torch.no_grad():
+        h = learner.model(batch.x).double().numpy()
+        found = learner.strategy.loss(learner.model, batch).item()
+    assert h.shape == (12, 4)
+    right = np.exp(h)[np.arange(12), batch.y.numpy()] / np.exp(h).sum(1)
+    p, q = (np.exp(a[:, :2] / 3) / np.exp(a[:, :2] / 3).sum(1, keepdims=True) for a in (z, h))
+    expected = -np.log(right).mean() + 0.7 * 9 * (p * np.log(p / q)).sum(1).mean()
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_with_a_memory_the_distilled_head_knows_all_of_its_classes() -> None:
+    stream = digits(2)
+    faster = partial(torch.optim.SGD, lr=0.03)
+    ends = []
+    for strategy in (Naive(), combine(ER("classes", 60), LwF())):
+        model = MLP([64, 48, 2], generator=seeded())
+        learner = Learner(model, stream[:1], strategy, iterations=60, optimiser=faster)
+        for task in stream[1:4]:
+            result = learner.learn(task)
+        assert readout(learner.model)[1].out_features == 8
+        ends.append(result.matrix[-1])
+    assert float(ends[0][:3].max()) < 0.1  # what came before is forgotten
+    assert float(ends[1].min()) > 0.6

@@ -19,8 +19,11 @@ from continual.helpers import batch, digits, mlp, seeded
 class Reference:
     """The equations on named parameters, with autograd for every derivative."""
 
-    def __init__(self, model: MLP, kappa: float, initial: float, past: float | None) -> None:
+    def __init__(
+        self, model: MLP, kappa: float, initial: float, past: float | None, released: bool = False
+    ) -> None:
         self.model, self.kappa, self.initial, self.past = model, kappa, initial, past
+        self.released = released
         self.theta = {n: p.detach().double() for n, p in model.named_parameters()}
         self.frozen: list[dict[str, Tensor]] = []
         self.start_task()
@@ -32,7 +35,8 @@ class Reference:
         self.adam = torch.optim.Adam(self.b.values(), lr=0.01)
 
     def beta(self) -> dict[str, Tensor]:
-        return {n: torch.relu(torch.clamp(b, max=self.kappa)) for n, b in self.b.items()}  # 6.7
+        bounded = {n: torch.clamp(b, max=self.kappa) for n, b in self.b.items()}
+        return bounded if self.released else {n: torch.relu(b) for n, b in bounded.items()}  # 6.7
 
     def loss(self, theta: dict[str, Tensor], samples: Batch) -> Tensor:
         output = functional_call(self.model, theta, (samples.x.double(),))
@@ -50,8 +54,12 @@ class Reference:
         for n, p in self.theta.items():
             change = beta[n] * g[n]
             for u, g_u in enumerate(past):
-                rate: Any = self.frozen[u][n] if self.past is None else self.past
-                change = change + rate * g_u[n] / len(past)
+                if self.released:  # of the task after it; of the latest, those being learnt
+                    rate: Any = self.frozen[u + 1][n] if u + 1 < len(self.frozen) else beta[n]
+                else:
+                    rate = self.frozen[u][n]
+                rate = rate if self.past is None else self.past
+                change = change + rate * g_u[n] / (len(past) + self.released)
             after[n] = p - change  # 6.8
         everything = Batch(
             torch.cat([new.x, *(s.x for s in old)]),
@@ -71,12 +79,14 @@ class Reference:
         self.start_task()
 
 
-@pytest.mark.parametrize("past", [None, 0.0, 0.01, 0.1])
-def test_learning_follows_the_equations(past: float | None) -> None:
+@pytest.mark.parametrize(
+    ("past", "released"), [(None, False), (0.0, False), (0.01, False), (0.1, False), (None, True)]
+)
+def test_learning_follows_the_equations(past: float | None, released: bool) -> None:
     model, stream = mlp().double(), digits()
-    strategy = MetaSGDCL(kappa=0.1, past=past, size=6, replay=6)
+    strategy = MetaSGDCL(kappa=0.1, past=past, size=6, replay=6, released=released)
     strategy.start(model, stream, generator=seeded())
-    reference = Reference(mlp().double(), 0.1, 0.01, past)
+    reference = Reference(mlp().double(), 0.1, 0.01, past, released)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.0)  # not used
     kept: list[Batch] = []
     for task in stream:
@@ -100,6 +110,7 @@ def test_learning_follows_the_equations(past: float | None) -> None:
             [torch.cat([t.flatten() for t in one.values()]) for one in reference.frozen]
         )
         torch.testing.assert_close(strategy.frozen, rates, rtol=1e-7, atol=1e-9)
+    assert bool((strategy.frozen < 0).any()) == released
 
 
 def test_rates_stay_between_zero_and_kappa_and_are_frozen_with_their_task() -> None:

@@ -42,14 +42,22 @@ class MetaSGDCL(Strategy):
         replay: samples replayed of each earlier task at each update.
         shared: share ``replay`` out among the earlier tasks at random, at least one of each, as the
             script behind figure 6.7 does: about so many in all.
+        released: step as the authors' released code does, whose ``meta_lr`` is 0.001:
+
+            .. math::
+                \theta_{t+1} = \theta_t - \beta_V \odot \nabla L_V
+                    - \frac{1}{V} \sum_{u=1}^{V-1} \beta_{u+1} \odot \nabla L_u, \qquad
+                \beta_V = \min(b_V, \kappa)
+
+            so that the latest of the earlier tasks has the rates that are being learnt, and rates
+            may be below zero.
 
     Example:
         >>> MetaSGDCL(kappa=0.1).replay
         10
 
-    Departs from the paper: nothing that it states. Its released code has the meta-rate 0.001, no
-    ReLU, the factor 1/V, and pairs the gradient of task u with the rates of task u + 1; the clamp
-    of the meta-gradient and the meta-loss on new and replayed samples are the code's.
+    Departs from the paper: nothing that it states, but for ``released``, which is its code. The
+    clamp of the meta-gradient and the meta-loss on new and replayed samples are the code's too.
 
     References:
         Kuo et al. (2021), Learning to continually learn rapidly from few and noisy data,
@@ -62,6 +70,7 @@ class MetaSGDCL(Strategy):
         "more answers": "earlier tasks have no rates of weights that came after them",
     }
     own_rates = True
+    newer = ("released",)
 
     def __init__(
         self,
@@ -75,6 +84,7 @@ class MetaSGDCL(Strategy):
         size: int = 250,
         replay: int = 10,
         shared: bool = False,
+        released: bool = False,
     ) -> None:
         number("kappa", kappa, 0)
         number("meta_lr", meta_lr, 0)
@@ -89,7 +99,7 @@ class MetaSGDCL(Strategy):
         self.kappa, self.initial, self.past = kappa, initial, past
         self.meta_lr, self.meta_clip = meta_lr, meta_clip
         self.memory, self.size, self.replay = memory, size, whole("replay", replay, 1)
-        self.shared = flag("shared", shared)
+        self.shared, self.released = flag("shared", shared), flag("released", released)
 
     def start(self, model: nn.Module, stream: Stream, *, generator: Generator) -> nn.Module:
         one_of("memory", self.memory, get_args(OfTasks))
@@ -120,7 +130,7 @@ class MetaSGDCL(Strategy):
         return torch.cat([self.frozen, self._rate()[None]])[: self.tasks]
 
     def _rate(self) -> Tensor:
-        return self.b.detach().clamp(0, self.kappa)  # (6.7)
+        return self.b.detach().clamp(None if self.released else 0, self.kappa)  # (6.7)
 
     def extend(self, stream: Stream) -> None:
         self.episodes.extend(stream)
@@ -143,19 +153,28 @@ class MetaSGDCL(Strategy):
             old = self.episodes.draw(each, past)
             replayed.append(old)
             G = self.gradients.of_groups(old, sizes, self._base)
-            rates = self.frozen[past] if len(past) < len(self.frozen) else self.frozen
-            if self.past is not None:
-                rates = torch.full_like(rates, self.past)
-            change -= G.blend(rates) / len(past)
+            count = len(past) + self.released
+            change -= G.blend(self._rates_of(past)) / count
+            if self.released and self.past is None and past[-1] == len(self.frozen) - 1:
+                last = torch.arange(len(past), device=new.device) == len(past) - 1
+                new = new + G.combine(last.to(new)) / count  # whose rates are learnt too
         flat.add(change)
         if self.meta_lr:
             self._learn(model, new, joined(replayed))
+
+    def _rates_of(self, past: list[int]) -> Tensor:
+        """The rates with which earlier tasks are replayed, a row for each."""
+        if self.past is not None:
+            return self.frozen.new_full((len(past), len(self.b)), self.past)
+        if self.released:
+            return torch.cat([self.frozen[1:], self._rate()[None]])[past]
+        return self.frozen[past] if len(past) < len(self.frozen) else self.frozen
 
     def _learn(self, model: nn.Module, new: Tensor, samples: Batch) -> None:
         """One step of Adam on (6.9), whose gradient is known in closed form."""
         b = self.b.detach()
         after = self.gradients.flat.gradient_of(self._base(model, samples))
-        gradient = -after * new * ((b >= 0) & (b <= self.kappa))
+        gradient = -after * new * (((b >= 0) | self.released) & (b <= self.kappa))
         self.b.grad = gradient.clamp_(-self.meta_clip, self.meta_clip)
         self.meta.step()
 
