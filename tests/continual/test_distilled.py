@@ -13,6 +13,7 @@ from attractor.continual.nearest import NearestMean, herded
 from attractor.continual.readouts import features, readout
 from attractor.continual.strategies.der import distance
 from attractor.continual.strategies.lwf import distillation
+from attractor.continual.strategies.mas import loudness
 from attractor.models import MLP
 from attractor.tasks import IGNORE, Batch
 from attractor.tasks.streams import Stream, split_images
@@ -149,6 +150,23 @@ def test_er_ace_hides_old_classes_that_are_not_in_the_batch() -> None:
 def test_the_network_that_is_given_is_the_one_that_learns(strategy: Any) -> None:
     model = mlp()
     assert train(model, digits(), strategy, iterations=4).model is model
+
+
+def test_bits_count_one_by_one_where_they_are_asked() -> None:
+    """Answers of bits: two samples of two steps of three bits, and what is said to them."""
+    h = torch.arange(12.0).reshape(2, 2, 3)
+    y = torch.tensor([[[0, 1, 1], [IGNORE] * 3], [[IGNORE] * 3, [1, IGNORE, 0]]])
+    said = torch.full((2, 3, 3), 2.0)  # a step more, with which a memory was filled up
+    off = [(0 - 2) ** 2, (1 - 2) ** 2, (2 - 2) ** 2, (9 - 2) ** 2, (11 - 2) ** 2]
+    assert float(distance(h, said, y)) == pytest.approx(sum(off) / 5)
+    assert float(distance(h, said[:, :1], y)) == pytest.approx(sum(off[:3]) / 3)
+    loud = [0 + 1 + 4, 81 + 100 + 121]  # of each sample, the mean over the steps that are asked
+    batch = Batch(h, y)
+    assert float(loudness(torch.nn.Identity(), batch)) == pytest.approx(sum(loud) / 2)
+    weighted = Batch(h, y, weight=torch.tensor([0.5, 3.0]))
+    assert float(loudness(torch.nn.Identity(), weighted)) == pytest.approx(
+        0.5 * loud[0] + 3 * loud[1]
+    )
 
 
 def test_a_head_that_grows_is_distilled_from_the_one_before() -> None:

@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 
 from attractor import InputError
 from attractor.continual import ER, EWC, Learner, LwF, Naive, Strategy, combine, deepen, grow
-from attractor.continual.growing import as_saved
+from attractor.continual.growing import as_saved, more_answers
 from attractor.continual.lifelong import Curriculum, Rules, levels
 from attractor.models import MLP, SequenceTagger
 from attractor.tasks import StoredTask
@@ -133,3 +133,15 @@ def test_a_network_grows_to_the_sizes_of_a_saved_one(cell: str) -> None:
     x = torch.randn(2, 4, 5, generator=seeded())
     assert torch.equal(found(x), wide(x))
     assert as_saved(small, small.state_dict()) is small
+
+
+def test_a_network_gets_the_answers_of_a_saved_one() -> None:
+    small = MLP([5, 7, 3], generator=seeded())
+    wide = more_answers(deepen(grow(small, 9)), 6).model
+    found = as_saved(small, wide.state_dict())
+    found.load_state_dict(wide.state_dict())
+    x = torch.randn(2, 5, generator=seeded())
+    assert torch.equal(found(x), wide(x))
+    before = torch.get_rng_state()
+    as_saved(small, wide.state_dict())
+    assert torch.equal(torch.get_rng_state(), before)

@@ -9,6 +9,7 @@ from safetensors.torch import load, save
 
 from attractor.cells.base import penalty
 from attractor.continual import GEM
+from attractor.continual.draws import Draws
 from attractor.continual.lifelong import Curriculum, Rank, Rules, levels
 from attractor.models import SequenceTagger
 from attractor.state import pack, unpack
@@ -88,3 +89,14 @@ def test_the_price_of_a_cell_counts() -> None:
         found.append((one.advance()[0]["loss"], 0.0 if extra is None else extra.item()))
     assert found[1][1] > 0.1
     assert found[1][0] == pytest.approx(found[0][0] + found[1][1])
+
+
+def test_draws_go_on_where_they_were_and_follow_the_seed() -> None:
+    own, found = Draws(3), []
+    for _ in range(2):
+        with own():
+            found.append(torch.rand(2))
+    assert torch.equal(torch.cat(found), torch.rand(4, generator=seeded(3)))
+    states = [learner("gru", seed=seed).state_dict()["random"] for seed in (3, 3, 4)]
+    assert torch.equal(states[0], states[1])
+    assert not torch.equal(states[0], states[2])

@@ -139,6 +139,24 @@ def anchors(strategy: Any) -> list[Any]:
     return list(strategy.anchors) if isinstance(strategy, EWC) else [strategy.anchor]
 
 
+def test_the_way_of_weights_in_the_middle_of_a_task_is_kept() -> None:
+    strategy = SI(1.0)
+    learner = Learner(mlp(), digits()[:2], strategy, iterations=8, optimiser=FASTER)
+    for _ in range(5):
+        learner.advance()
+    before, strategy_path = strategy.flat, strategy.path.clone()
+    gradient, theta = strategy._before or (torch.zeros(0), torch.zeros(0))
+    strategy_path -= gradient * (before.values() - theta)  # of the latest update
+    learner.add(digits()[2])
+    path = strategy.flat.named(strategy.path, learner.model)
+    assert torch.equal(path["layers.0.weight"].flatten(), strategy_path[: 24 * 64])
+    assert torch.equal(path["layers.1.bias"][:4], strategy_path[-4:])
+    assert path["layers.1.bias"][:4].abs().min() > 0
+    assert (path["layers.1.bias"][4:] == 0).all()
+    while not learner.done:
+        learner.advance()
+
+
 def test_a_task_that_is_refused_leaves_the_learner_as_it_was() -> None:
     stream = digits()
     learner = Learner(mlp(), stream[:2], MetaSGDCL(size=20), iterations=3)

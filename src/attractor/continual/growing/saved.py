@@ -32,7 +32,8 @@ def as_saved(model: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:
         [16, 16, 2]
     """
     wanted = _sizes(state)
-    found = _ahead(model, wanted)
+    with torch.random.fork_rng(devices=[]):  # new layers draw weights, which are not used
+        found = _ahead(model, wanted)
     if _sizes(found.state_dict()) == wanted:
         return found
     for size in sorted({n for shape in wanted.values() for n in shape}):
