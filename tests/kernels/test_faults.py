@@ -13,7 +13,8 @@ from attractor.cells import CELLS, Recurrent
 from attractor.cells.kernels import STATUS, native
 from attractor.cells.kernels.fused import fused
 from attractor.cells.kernels.table import KERNELS
-from attractor.cells.layer.unroll import unroll_cell
+from attractor.cells.layer.ragged import Ragged
+from attractor.cells.layer.unroll import unroll_rows
 from contracts.cells import perturb, seeded
 
 pytestmark = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATUS}")
@@ -38,33 +39,44 @@ def _gradients(output: Tensor, module: Recurrent) -> tuple[Tensor, ...]:
 
 
 def compare(name: str, steps: int, batch: int, inputs: int, units: int, seed: int) -> None:
-    """Kernel and loop on one shape, on memory that is neither contiguous nor aligned.
+    """Kernel and loop on one shape, on memory that is not aligned, and mostly not contiguous.
 
-    Every other seed has sequences of several lengths, and every fifth one goes back as well.
+    Every other seed has sequences of several lengths, every third one contiguous input, half of
+    them single precision, and every fifth one goes back as well.
     """
-    module = perturb(make(name, inputs, units, torch.float64), seeded(seed))
-    room = torch.randn(batch, 1 + 2 * steps * inputs, generator=seeded(seed), dtype=torch.float64)
+    # the loop of a full uRNN divides by moduli that may be tiny, which single precision cannot
+    single = seed // 2 % 2 == 0 and name != "full_urnn"
+    dtype, within = (torch.float32, 1e-4) if single else (torch.float64, 1e-9)
+    module = perturb(make(name, inputs, units, dtype), seeded(seed))
+    room = torch.randn(batch, 1 + 2 * steps * inputs, generator=seeded(seed), dtype=dtype)
     x = room[:, 1:].view(batch, steps, 2 * inputs)[..., ::2].transpose(0, 1)
-    lengths = None
+    ragged = None
     if seed % 2:
         drawn = torch.randint(1, steps + 1, (batch,), generator=seeded(seed))
-        lengths = torch.cat([torch.tensor([steps]), drawn[1:]]).sort(descending=True).values
+        lengths = torch.cat([torch.tensor([steps]), drawn[1:]])
+        ragged = Ragged((lengths > torch.arange(steps)[:, None]).sum(1).tolist())
+        x = ragged.pack(x)
+    if seed % 3 == 0:
+        x = torch.cat([x.new_zeros(1), x.flatten()])[1:].view_as(x)
+        assert x.data_ptr() % 16
     cell: Any = module.cells[0]
     if name == "nru":
         for parameter in cell.parameters():
             parameter.data.mul_(0.3)
     with torch.set_grad_enabled(seed % 5 == 0):
-        found = answers(cell, fused, x, lengths, seed)
-        expected = answers(cell, unroll_cell, x, lengths, seed)
+        found = answers(cell, fused, x, ragged, batch, seed)
+        expected = answers(cell, unroll_rows, x, ragged, batch, seed)
     for index, (one, other) in enumerate(zip(found, expected, strict=True)):
         error = (one - other).abs().max().item() / (1 + other.abs().max().item())
-        assert error < 1e-9, (name, steps, batch, inputs, units, seed, index, error)
+        assert error < within, (name, steps, batch, inputs, units, seed, index, error)
 
 
-def answers(cell: Any, way: Any, x: Tensor, lengths: Tensor | None, seed: int) -> list[Tensor]:
+def answers(
+    cell: Any, way: Any, x: Tensor, ragged: Ragged | None, batch: int, seed: int
+) -> list[Tensor]:
     """Outputs, last states and, if asked for, gradients by the kernel or by the loop."""
     torch.manual_seed(seed)  # what noise is drawn from
-    done = way(cell, x, cell.initial_state(x.shape[1]), lengths, False)
+    done = way(cell, x, cell.initial_state(batch), ragged, False)
     assert done is not None
     leaves = pytree.tree_leaves(done)
     if not torch.is_grad_enabled():
@@ -81,8 +93,9 @@ def fuzz(name: str, count: int) -> None:
     def any_of(least: int, most: int) -> int:
         return int(torch.randint(least, most + 1, (), generator=g))
 
+    fewest = 2 if name in ("eurnn", "goru") else 1  # which have pairs to rotate
     for seed in range(count):
-        compare(name, any_of(1, 9), any_of(1, 9), any_of(1, 12), any_of(2, 40), seed)
+        compare(name, any_of(1, 9), any_of(1, 9), any_of(1, 12), any_of(fewest, 40), seed)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -167,7 +180,7 @@ def test_what_is_no_number_goes_where_it_goes_in_the_loop(name: str, value: floa
         torch.manual_seed(0)  # what noise is drawn from
         found = fused(cell, x, start, None, False)
         torch.manual_seed(0)
-        expected = unroll_cell(cell, x, start, None, False)
+        expected = unroll_rows(cell, x, start, None, False)
     assert found is not None
     torch.testing.assert_close(found.output, expected.output, equal_nan=True, rtol=1e-4, atol=1e-5)
 

@@ -38,7 +38,7 @@ def worker_pids() -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if path.read_bytes().startswith(b"ray::_work"):
+            if path.read_bytes().startswith(b"ray::run_as_worker"):
                 found.append(int(path.parent.name))
         except OSError:
             continue

@@ -52,7 +52,9 @@ def fit(
     from attractor.experiments.changes import changed
     from attractor.report.build import write
     from attractor.report.fitted import fitted
+    from attractor.runs.memory import keep_memory
 
+    keep_memory()
     expect_free(out, force=force)
     given = read(file, answers=answers.value)
     x, y = with_answers(given, file)

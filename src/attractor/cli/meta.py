@@ -42,8 +42,10 @@ def train(
     from attractor.experiments.table import load
     from attractor.experiments.train import runs_of
     from attractor.runs.jobs import stoppable
+    from attractor.runs.memory import keep_memory
     from attractor.training.process import Stopped
 
+    keep_memory()
     title, experiment = load(name, change or [])
     config = runs_of(title, experiment, [only] if only else [])[0]
     if seed is not None:

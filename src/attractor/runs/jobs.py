@@ -100,9 +100,14 @@ def _parallel(
 
 
 def _work(config: T, do: Do[T], name: Callable[[T], str], flag: Path) -> Ended[T]:
-    keep_memory()
     with _ending_with_parent(_alive(flag)):
-        return run_one(config, do, name, flag)
+        return run_as_worker(config, do, name, flag)
+
+
+def run_as_worker(config: T, do: Do[T], name: Callable[[T], str], flag: Path) -> Ended[T]:
+    """As `run_one`, in a process that is there for runs alone."""
+    keep_memory()
+    return run_one(config, do, name, flag)
 
 
 @contextmanager

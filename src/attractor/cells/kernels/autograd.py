@@ -6,21 +6,21 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.nn.utils.rnn import pack_padded_sequence
 from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell
 from attractor.cells.kernels.calls import Tensors, backward, forward
 from attractor.cells.kernels.operators import unroll
 from attractor.cells.kernels.plan import Plan, Rows, as_cell, as_kernel
-from attractor.cells.layer.unroll import unroll_cell
+from attractor.cells.layer.ragged import Ragged
+from attractor.cells.layer.unroll import unroll_rows
 
 
 class Job(NamedTuple):
     """What is computed, apart from the tensors."""
 
     cell: Cell[Any, Any]
-    lengths: Tensor | None
+    ragged: Ragged | None
     every: bool
     spec: pytree.TreeSpec
     shapes: tuple[torch.Size, ...]
@@ -131,12 +131,10 @@ class _Loop(nn.Module):
     def forward(self, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         job = self.job
         state = pytree.tree_unflatten(as_cell(states, job.shapes, job.turned), job.spec)
-        output, last, every = unroll_cell(self.cell, x, state, job.lengths, job.every)
+        output, last, every = unroll_rows(self.cell, x, state, job.ragged, job.every)
 
         def as_rows(values: Tensor) -> Tensor:
-            if job.lengths is None:
-                return values.flatten(0, 1)
-            return pack_padded_sequence(values, job.lengths).data
+            return values.flatten(0, 1) if job.ragged is None else values
 
         kept = [as_rows(one) for one in pytree.tree_leaves(every)]
         made = [as_kernel(part, job.turned) for part in (pytree.tree_leaves(last), kept)]

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell
@@ -14,6 +13,7 @@ from attractor.cells.kernels.autograd import Job, run
 from attractor.cells.kernels.native import STATUS
 from attractor.cells.kernels.plan import Rows, as_cell, as_kernel, uniform
 from attractor.cells.kernels.table import KERNELS
+from attractor.cells.layer.ragged import Ragged
 from attractor.cells.layer.unroll import Unrolled, exporting
 
 METHODS = ("step", "prepare", "prepare_ragged", "read", "candidate", "carried", "masks")
@@ -28,24 +28,25 @@ ORIGINAL = {kind: _methods(kind) for kind in KERNELS}
 
 
 def fused(
-    cell: Cell[Any, Any], x: Tensor, state: Any, lengths: Tensor | None, return_states: bool
+    cell: Cell[Any, Any], x: Tensor, state: Any, ragged: Ragged | None, return_states: bool
 ) -> Unrolled | None:
-    """What the time loop would return, or ``None`` if there is no kernel for this.
+    """What `unroll_rows` would return, or ``None`` if there is no kernel for this.
 
     Args:
         cell: the cell.
-        x: the input ``(time, batch, features)``.
+        x: the input ``(time, batch, features)``, or the rows of ragged sequences.
         state: the state to start from.
-        lengths: how long each sequence is, from the longest to the shortest, or ``None``.
+        ragged: how rows fall into sequences, or ``None``.
         return_states: also return the states after each step.
     """
     planner = KERNELS.get(type(cell))
-    if planner is None or not x.numel() or not _suits(cell, lengths):
+    if planner is None or not x.numel() or not _suits(cell, ragged):
         return None
     leaves, spec = pytree.tree_flatten(state)
-    packed = None if lengths is None else pack_padded_sequence(x, lengths)
-    rows = Rows(x.shape[0], x.shape[1], _running(packed))
-    flat = x.flatten(0, 1) if packed is None else packed.data
+    if ragged is None:
+        flat, rows, lengths = x.flatten(0, 1), Rows(x.shape[0], x.shape[1], None), None
+    else:
+        flat, rows, lengths = x, Rows(ragged.steps, ragged.batch, ragged.running), ragged.lengths
     plan = planner(cell, flat, rows, lengths)
     if plan is None:
         return None
@@ -56,14 +57,12 @@ def fused(
     if torch.compiler.is_compiling() and (plan.keep or own or plan.noise is not None):
         return None
     shapes = tuple(leaf.shape[1:] for leaf in leaves)
-    job = Job(plan.loop or cell, lengths, return_states, spec, shapes, plan.turned)
+    job = Job(plan.loop or cell, ragged, return_states, spec, shapes, plan.turned)
     given = as_kernel(leaves, plan.turned)
     output, last, every = run(job, x, plan, [*given, *own], rows)
 
     def by_time(values: Tensor) -> Tensor:
-        if packed is None:
-            return values.view(rows.steps, rows.batch, *values.shape[1:])
-        return pad_packed_sequence(PackedSequence(values, packed.batch_sizes))[0]
+        return values.view(rows.steps, rows.batch, *values.shape[1:]) if ragged is None else values
 
     def whole(states: Sequence[Tensor]) -> list[Tensor]:
         return as_cell(states, shapes, plan.turned)
@@ -72,16 +71,12 @@ def fused(
     return Unrolled(by_time(output), pytree.tree_unflatten(whole(last), spec), states)
 
 
-def _running(packed: PackedSequence | None) -> tuple[int, ...] | None:
-    return None if packed is None else tuple(packed.batch_sizes.tolist())
-
-
-def _suits(cell: Cell[Any, Any], lengths: Tensor | None) -> bool:
+def _suits(cell: Cell[Any, Any], ragged: Ragged | None) -> bool:
     """Whether a kernel can stand in for the loop, as far as that does not depend on tensors."""
     if STATUS.path is None or cell.chunk:
         return False
     if torch.compiler.is_compiling():
-        return not exporting() and lengths is None
+        return not exporting() and ragged is None
     return untouched(cell) and unwatched()
 
 

@@ -7,15 +7,16 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 from torch._compile import _disable_dynamo
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence
 
 from attractor.cells.base import Cell, check_input, map_state, positive
 from attractor.cells.kernels.fused import fused
 from attractor.cells.layer.checkpoint import from_torch, saved_by_torch
 from attractor.cells.layer.options import LayerCell, LayerSpec, layer_specs, name_of
+from attractor.cells.layer.ragged import Ragged
 from attractor.cells.layer.segments import check_divisible, in_segments
 from attractor.cells.layer.states import LearnedState, gather, scatter
-from attractor.cells.layer.unroll import Unrolled, exporting, unroll_cell
+from attractor.cells.layer.unroll import Unrolled, exporting, unroll_rows
 from attractor.errors import InputError
 
 
@@ -164,25 +165,23 @@ class Recurrent(nn.Module):
                 "empty. Drop empty sequences before you pack."
             )
         check_input(self, self.input_size, input.data)
-        x, lengths = pad_packed_sequence(input._replace(sorted_indices=None, unsorted_indices=None))
-        initial = self._initial_states(hx, x.shape[1], batched=True)
+        ragged = Ragged(input.batch_sizes.tolist())
+        initial = self._initial_states(hx, ragged.batch, batched=True)
         if input.sorted_indices is not None:
             order = input.sorted_indices
             initial = [map_state(lambda s: s.index_select(0, order), s) for s in initial]
-        output, state, states = self._run(x, initial, lengths, return_states)
+        output, state, states = self._run(input.data, initial, ragged, return_states)
         if input.unsorted_indices is not None:
             back = input.unsorted_indices
             state = map_state(lambda s: s.index_select(1, back), state)
             states = map_state(lambda s: s.index_select(2, back), states)
-        packed = pack_padded_sequence(output, lengths)._replace(
-            sorted_indices=input.sorted_indices, unsorted_indices=input.unsorted_indices
-        )
+        packed = input._replace(data=output)
         return (packed, state, states) if return_states else (packed, state)
 
     def _run(
-        self, x: Tensor, initial: list[Any], lengths: Tensor | None, return_states: bool
+        self, x: Tensor, initial: list[Any], ragged: Ragged | None, return_states: bool
     ) -> Unrolled:
-        """All layers and directions over x ``(time, batch, features)``."""
+        """All layers and directions over x ``(time, batch, features)``, or over ragged rows."""
         final, every = [], []
         for layer in range(self.num_layers):
             if layer and self.dropout:
@@ -191,7 +190,7 @@ class Recurrent(nn.Module):
             for direction in range(self.num_directions):
                 index = layer * self.num_directions + direction
                 y, state, states = self._run_one(
-                    self.cells[index], x, initial[index], lengths, bool(direction), return_states
+                    self.cells[index], x, initial[index], ragged, bool(direction), return_states
                 )
                 outputs.append(y)
                 final.append(state)
@@ -205,29 +204,32 @@ class Recurrent(nn.Module):
         cell: Any,
         x: Tensor,
         state: Any,
-        lengths: Tensor | None,
+        ragged: Ragged | None,
         backwards: bool,
         return_states: bool,
     ) -> Unrolled:
-        """One cell in one direction."""
+        """One cell in one direction; the states of ragged rows are padded."""
 
         def run(x: Tensor, state: Any) -> Unrolled:
-            done = fused(cell, x, state, lengths, return_states)
-            return done or unroll_cell(cell, x, state, lengths, return_states)
+            done = fused(cell, x, state, ragged, return_states)
+            return done or unroll_rows(cell, x, state, ragged, return_states)
+
+        def turned(x: Tensor) -> Tensor:
+            return x.flip(0) if ragged is None else ragged.reverse(x)
 
         if backwards:
-            x = _flip(x, lengths)
+            x = turned(x)
         if self.checkpoint_every and self.training and torch.is_grad_enabled():
-            check_divisible(cell, lengths)
+            check_divisible(cell, ragged)
             done = in_segments(run, x, state, self.checkpoint_every)
         else:
             done = run(x, state)
+        output, state, states = done
         if backwards:
-            output, state, states = done
-            done = Unrolled(
-                _flip(output, lengths), state, map_state(lambda s: _flip(s, lengths), states)
-            )
-        return done
+            output, states = turned(output), map_state(turned, states)
+        if ragged is not None:
+            states = map_state(ragged.pad, states)
+        return Unrolled(output, state, states)
 
     def _time_major(self, x: Tensor) -> Tensor:
         """Check the input, and bring it to ``(time, batch, features)``."""
@@ -297,13 +299,3 @@ def _made(spec: LayerSpec, features: int, **given: Any) -> Cell[Any, Any]:
 
 def _plain(state: Any) -> Any:
     return tuple(map(_plain, state)) if isinstance(state, tuple) else state
-
-
-def _flip(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Reverse time, each sequence within its own length."""
-    if lengths is None:
-        return x.flip(0)
-    time = torch.arange(x.shape[0], device=x.device)[:, None]
-    ends = lengths.to(x.device)[None]
-    index = torch.where(time < ends, ends - 1 - time, time)
-    return x[index, torch.arange(x.shape[1], device=x.device)]

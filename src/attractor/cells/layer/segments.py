@@ -9,6 +9,7 @@ from torch.utils import _pytree as pytree
 from torch.utils.checkpoint import checkpoint
 
 from attractor.cells.base import Cell, map_state
+from attractor.cells.layer.ragged import Ragged
 from attractor.cells.layer.unroll import Unrolled
 from attractor.errors import InputError
 
@@ -47,9 +48,9 @@ def in_segments(run: Run, x: Tensor, state: Any, steps: int) -> Unrolled:
     return Unrolled(torch.cat([piece.output for piece in pieces]), state, states)
 
 
-def check_divisible(cell: Cell[Any, Any], lengths: Tensor | None) -> None:
+def check_divisible(cell: Cell[Any, Any], ragged: Ragged | None) -> None:
     """Raise unless a sequence can be read in pieces, each without a look at the others."""
-    if lengths is not None:
+    if ragged is not None:
         raise InputError(
             "checkpoint_every expects sequences of one length, but got a PackedSequence. Try "
             "padding, or checkpoint_every=0."

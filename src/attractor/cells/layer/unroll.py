@@ -12,6 +12,7 @@ from torch._C._dynamo.eval_frame import reset_code
 from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell, autocasts, is_shared, map_state, map_steps
+from attractor.cells.layer.ragged import Ragged
 
 
 class Unrolled(NamedTuple):
@@ -48,15 +49,21 @@ def unroll(
     return _loop(cell, prepared, state, return_states)
 
 
-def unroll_cell(
-    cell: Cell[Any, Any], x: Tensor, state: Any, lengths: Tensor | None, return_states: bool
+def unroll_rows(
+    cell: Cell[Any, Any], x: Tensor, state: Any, ragged: Ragged | None, return_states: bool
 ) -> Unrolled:
-    """The time loop from the input on, for sequences that end after `lengths` steps, if given."""
-    if lengths is None:
+    """The time loop from the input on.
+
+    Shape:
+        x ``(time, batch, features)``; of ragged sequences x, the outputs and the states of all
+        steps are rows.
+    """
+    if ragged is None:
         return unroll(cell, cell.prepare(x), state, return_states=return_states)
-    sizes = (lengths[None] > torch.arange(x.shape[0])[:, None]).sum(1).tolist()
-    prepared = cell.prepare_ragged(x, lengths)
-    return unroll_ragged(cell, prepared, state, sizes, return_states=return_states)
+    prepared = cell.prepare_ragged(ragged.pad(x), ragged.lengths)
+    sizes = list(ragged.running)
+    output, last, states = unroll_ragged(cell, prepared, state, sizes, return_states=return_states)
+    return Unrolled(ragged.pack(output), last, map_state(ragged.pack, states))
 
 
 def exporting() -> bool:

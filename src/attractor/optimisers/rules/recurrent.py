@@ -10,7 +10,7 @@ from attractor.cells import CELLS, Cell, LSTMCell, LSTMState
 from attractor.cells.base import positive
 from attractor.cells.init import uniform_
 from attractor.cells.kernels.fused import untouched
-from attractor.cells.layer.unroll import unroll_cell
+from attractor.cells.layer.unroll import unroll_rows
 from attractor.optimisers.fused import Weights, has_kernel, step
 from attractor.optimisers.rules.preprocess import preprocess
 from attractor.optimisers.state import map_tensors
@@ -86,7 +86,7 @@ class CellStack(nn.Module):
             assert isinstance(cell, Cell)
             rows = map_tensors(lambda s: s.flatten(0, 1), before)
             # not by the kernel of a sequence: for a step or two it gains nothing
-            done = unroll_cell(cell, h, rows, None, False)
+            done = unroll_rows(cell, h, rows, None, False)
             h = done.output
             after.append(map_tensors(lambda s: s.view(k, n, *s.shape[1:]), done.state))
         return h[-1].view(k, n, -1), tuple(after)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attractor.errors import InputError, RunError
-from attractor.runs.jobs import Do, Ended, run_one, stoppable
-from attractor.runs.memory import keep_memory
+from attractor.runs.jobs import Do, Ended, run_as_worker, stoppable
 
 RETRIES = 10
 """How often a run is taken up again because its worker or node died."""
@@ -42,7 +41,7 @@ def do_all(
     """
     results: list[Ended[Any]] = []
     with stoppable(folder) as flag, _cluster(places.address, places.jobs, threads) as ray:
-        work = ray.remote(_work).options(num_cpus=threads, max_retries=RETRIES)
+        work = ray.remote(run_as_worker).options(num_cpus=threads, max_retries=RETRIES)
         waiting = list(reversed(configs))
         going: dict[Any, Any] = {}
         while waiting or going:
@@ -55,11 +54,6 @@ def do_all(
                 on_end(ended)
                 results.append(ended)
     return results
-
-
-def _work(config: Any, do: Do[Any], name: Callable[[Any], str], flag: Path) -> Ended[Any]:
-    keep_memory()
-    return run_one(config, do, name, flag)
 
 
 def _ended(ray: Any, one: Any, config: Any, name: Callable[[Any], str]) -> Ended[Any]:

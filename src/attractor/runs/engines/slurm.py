@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attractor.errors import InputError
-from attractor.runs.jobs import Do, Ended, run_one, stoppable
+from attractor.runs.jobs import Do, Ended, run_as_worker, stoppable
 
 BETWEEN_LOOKS = 2.0
 CLUSTERS = (None, "slurm", "local")
@@ -38,7 +38,7 @@ def do_all(
     results: list[Ended[Any]] = []
     with stoppable(folder) as flag:
         with executor.batch():
-            sent = [executor.submit(run_one, config, do, name, flag) for config in configs]
+            sent = [executor.submit(run_as_worker, config, do, name, flag) for config in configs]
         going = dict(zip(sent, configs, strict=True))
         while going:
             for job in [job for job in going if job.done()]:

@@ -1,0 +1,80 @@
+"""Sequences of several lengths as rows: the form in which torch packs them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import accumulate
+
+import torch
+from torch import Tensor
+
+
+class Ragged:
+    """How the rows of a ``PackedSequence`` fall into steps and sequences.
+
+    A step has one row for each sequence that is still running, from the longest to the shortest.
+
+    Args:
+        running: how many are running at each step.
+
+    Example:
+        >>> ragged = Ragged([3, 1])
+        >>> ragged.lengths.tolist(), ragged.turned.tolist()
+        ([2, 1, 1], [3, 1, 2, 0])
+        >>> ragged.pad(torch.arange(1, 5))
+        tensor([[1, 2, 3],
+                [4, 0, 0]])
+        >>> ragged.pack(ragged.pad(torch.arange(1, 5)))
+        tensor([1, 2, 3, 4])
+    """
+
+    def __init__(self, running: list[int]) -> None:
+        self.running = tuple(running)
+
+    @property
+    def steps(self) -> int:
+        """Of the longest sequence."""
+        return len(self.running)
+
+    @property
+    def batch(self) -> int:
+        """How many sequences there are."""
+        return self.running[0]
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """Of the sequences ``(batch,)``."""
+        ends = [now - then for now, then in zip(self.running, (*self.running[1:], 0), strict=True)]
+        steps = torch.arange(self.steps, 0, -1)
+        return steps.repeat_interleave(torch.tensor(ends[::-1]))
+
+    @cached_property
+    def _places(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The step and the sequence of each row, and the first row of each step."""
+        running = torch.tensor(self.running)
+        first = torch.tensor([0, *accumulate(self.running)][:-1])
+        steps = torch.arange(self.steps).repeat_interleave(running)
+        return steps, torch.arange(len(steps)) - first[steps], first
+
+    @cached_property
+    def turned(self) -> Tensor:
+        """The row of the same sequence that is as far from its end, for each row ``(rows,)``."""
+        steps, sequences, first = self._places
+        return first[self.lengths[sequences] - 1 - steps] + sequences
+
+    def reverse(self, rows: Tensor) -> Tensor:
+        """Reverse time, each sequence within its own length."""
+        return rows.index_select(0, self.turned.to(rows.device))
+
+    def pad(self, rows: Tensor) -> Tensor:
+        """Rows as ``(time, batch, ...)``, with zeros after the end of a sequence."""
+        steps, sequences, _ = self._places
+        padded = rows.new_zeros(self.steps * self.batch, *rows.shape[1:])
+        at = (steps * self.batch + sequences).to(rows.device)
+        return padded.index_copy(0, at, rows).view(self.steps, self.batch, *rows.shape[1:])
+
+    def pack(self, padded: Tensor) -> Tensor:
+        """The way back, from ``(time, batch, ...)`` to rows."""
+        steps, sequences, _ = self._places
+        at = (steps * self.batch + sequences).to(padded.device)
+        return padded.flatten(0, 1).index_select(0, at)
