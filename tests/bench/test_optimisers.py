@@ -11,14 +11,14 @@ import torch
 from torch import nn
 from typer.testing import CliRunner
 
-from attractor.bench.optimisers import CONTENDERS, HORIZONS, TASKS, bench, rules, trial
-from attractor.bench.optimisers.contenders import contender, make, package, rung
+from attractor.bench.optimisers import CONTENDERS, HORIZONS, TASKS, bench, rules, run, trial
+from attractor.bench.optimisers.contenders import contender, make, package, rung, without_weights
 from attractor.bench.optimisers.run import all_cases
 from attractor.bench.optimisers.tasks import problem
 from attractor.bench.optimisers.trial import TUNING_SEED, Case, Kept, Trial, measure, tuned
 from attractor.cli.commands import app
 from attractor.errors import InputError
-from attractor.optimisers import shipped
+from attractor.optimisers import OPTIMISERS, shipped
 from attractor.report import build
 from attractor.results.standing import Outcome, Standing, load, profile, save
 from attractor.results.standing_tables import markdown
@@ -187,6 +187,20 @@ def test_without_data_a_task_is_skipped_and_said(
     assert found.seeds == (5, 3)
 
 
+def test_rules_without_weights_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    learned = {name for name, entry in OPTIMISERS.items() if entry.learned}
+    for measured in ((), ("celo", "velo")):
+        (said,) = without_weights(measured)
+        named = {*said.partition(":")[0].split(", ")}
+        assert named | {*rules(), *measured} == learned
+        assert not named & {*rules(), *measured}
+    monkeypatch.setattr(run, "rules", list)
+    monkeypatch.setattr(run, "CONTENDERS", {"prodigy": CONTENDERS["prodigy"]})
+    asked: Any = {"tasks": ["quadratic"], "horizons": [2], "seeds": [3], "quick": True, "jobs": 1}
+    assert bench(tmp_path, **asked).left_out == tuple(without_weights())
+    assert bench(tmp_path, **asked, only=["prodigy"]).left_out == ()
+
+
 def test_command(tmp_path: Path) -> None:
     before = Outcome("quadratic", 3, "sgd", 0.1, (0.1,), (1e-9,), 1.0)
     save(Standing({}, True, {}, (4,), (before,)), tmp_path / "before.json")
@@ -229,6 +243,11 @@ def test_the_docs_show_what_was_measured() -> None:
     for one in found:
         assert markdown(one) in page
     quick, longer, thousand, last = found
+    assert {*without_weights(quick.contenders)} <= {*quick.left_out}
+    by = quick.by()
+    took = [by["pacer", at].seconds / by["adam", at].seconds for at in quick.places]
+    assert (round(min(took), 2), round(max(took), 2)) == (0.81, 1.54)
+    assert "0.81 to 1.54 times Adam's time" in page
     assert len({task for task, _ in quick.places}) >= 8
     # what the pages say in words
     cosine = [below(one, "pacer", "adam-cosine") for one in found]

@@ -1,7 +1,7 @@
 """Who is compared: torch's optimisers with and without a schedule, others, and learned rules."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -90,6 +90,19 @@ def rules() -> list[str]:
     """The learned optimisers that come with weights."""
     kinds = dict.fromkeys(name.partition("/")[0] for name in shipped())
     return [key for key in OPTIMISERS if key in kinds]
+
+
+def without_weights(measured: Collection[str] = ()) -> list[str]:
+    """What to say of learned optimisers that come without weights and were not measured.
+
+    Example:
+        >>> without_weights({"celo", "velo", "small_fc", "rnnprop", "hierarchical"})
+        ['global, meta_sgd, m2sgd_global: no weights come with attractor. Give a file to --only.']
+    """
+    known = {*rules(), *measured}
+    left = [key for key, one in OPTIMISERS.items() if one.learned and key not in known]
+    said = f"{', '.join(left)}: no weights come with attractor. Give a file to --only."
+    return [said] if left else []
 
 
 def contender(name: str) -> Contender:

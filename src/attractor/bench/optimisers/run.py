@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from attractor.bench.optimisers.contenders import CONTENDERS, contender, rules
+from attractor.bench.optimisers.contenders import CONTENDERS, contender, rules, without_weights
 from attractor.bench.optimisers.tasks import TASKS, horizons_of
 from attractor.bench.optimisers.trial import Case, Kept, measure
 from attractor.bench.run import OnCase, facts
@@ -68,13 +68,14 @@ def bench(
     )
     _raise_if_broken(ended)
     outcomes = [Kept(case, folder).outcome(case) for case in cases]
+    refused = dict.fromkeys(one.message for one in ended if one.how == "refused")
     return Standing(
         facts([]),
         quick,
         {case.task: TASKS[case.task].title for case in cases},
         cases[0].seeds,
         tuple(one for one in outcomes if one is not None),
-        tuple(dict.fromkeys(one.message for one in ended if one.how == "refused")),
+        (*([] if only else without_weights()), *refused),
     )
 
 
