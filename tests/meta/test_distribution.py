@@ -12,11 +12,12 @@ from attractor.experiments.kinds.supervised import meta_training
 from attractor.experiments.table import load
 from attractor.experiments.train import runs_of
 from attractor.meta import Distribution, Learners, MetaTrainer, Problem
+from attractor.meta.fewer import Fewer
 from attractor.meta.unroll import Position, follow
 from attractor.models import MLP
 from attractor.optimisers import DMSGD, MetaSGD
 from attractor.runs.drive import Context
-from attractor.tasks import Digits
+from attractor.tasks import Digits, Judged, Quadratic
 from meta.test_trainer import generator, weights
 
 DIGITS = Digits(order="flat", side=2)
@@ -31,7 +32,9 @@ def make(width: int = 3, batch_size: int = 4, **options: Any) -> Problem:
 
 def random() -> Distribution:
     stretch = {"from": 0.1, "to": 10.0}
-    return Distribution(make, width={"from": 2, "to": 40}, batch_size=[3, 5], stretch=stretch)
+    size, samples = [3, 5], {"from": 4, "to": 90}
+    width = {"from": 2, "to": 40}
+    return Distribution(make, width=width, batch_size=size, stretch=stretch, samples=samples)
 
 
 def test_values_are_drawn_from_lists_and_ranges() -> None:
@@ -92,6 +95,37 @@ def test_every_learner_is_drawn_anew_and_a_training_goes_on(estimator: Any) -> N
         assert torch.equal(weights(rest.rule), weights(whole.rule))
 
 
+def test_learners_see_some_of_the_data_and_go_on_with_the_same() -> None:
+    """Of a problem with samples: so many of them, others for other learners, noise and all."""
+    task = Judged(Digits(order="flat"), torch.nn.functional.cross_entropy)
+    problem = Problem(lambda g: MLP([64, 2, 10], generator=g), task, 4, samples=9)
+    one, other = (Learners(problem, 2, generator=generator(seed)) for seed in (0, 1))
+
+    def seen(learners: Learners) -> torch.Tensor:
+        shown: Any = torch.cat([learners.draw().x.flatten(0, 1) for _ in range(9)])
+        kinds: torch.Tensor
+        kinds, count = shown.unique(dim=0, return_counts=True)
+        assert count.tolist() == [8] * 9
+        return kinds
+
+    first = seen(one)
+    assert not torch.equal(first, seen(other))
+    one.draw()
+    other.sampler.load_state_dict(one.sampler.state_dict())
+    assert torch.equal(one.draw().x, other.draw().x)
+    assert torch.equal(other.sampler.chosen, one.sampler.chosen)  # type: ignore[attr-defined]
+    few = Fewer(Digits(), 10**6, 4, generator=generator())
+    assert few.chosen.sort().values.tolist() == list(range(len(Digits())))
+
+
+@pytest.mark.parametrize("samples", [0, 2.5])
+def test_a_number_of_samples_is_checked(samples: Any) -> None:
+    with pytest.raises(InputError, match="samples to be"):
+        Fewer(Digits(), samples, 4, generator=generator())
+    with pytest.raises(InputError, match="samples are stored .* but Quadratic makes them up. Le"):
+        Fewer(Quadratic(), 5, 1, generator=generator())
+
+
 def test_a_stretched_learner_is_the_same_function_of_smaller_parameters() -> None:
     plain, stretched = (Learners(make(stretch=s), 2, generator=generator()) for s in (1.0, 4.0))
     torch.testing.assert_close(stretched.start * 4, plain.start)
@@ -144,6 +178,7 @@ norm = 2.0
 clip = 3.0
 [meta.random]
 batch_size = [4, 6]
+samples = [7]
 readout = [0.0]
 stretch = { from = 0.5, to = 2.0 }
 weight = [1.0, 3.0]
@@ -171,6 +206,7 @@ def test_a_configuration_has_random_learners(tmp_path: Path) -> None:
         assert not bias.any()
         assert learners.start.any()
         assert 0.5 <= learners.problem.stretch <= 2
+        assert len(learners.sampler.chosen) == 7
     rate = trainer.optimiser.param_groups[0]["lr"]
     while not trainer.done:
         trainer.advance()

@@ -13,10 +13,12 @@ from torch.utils._pytree import tree_map
 
 from attractor.cells.base import penalised
 from attractor.errors import InputError
+from attractor.meta.fewer import Fewer
 from attractor.optimisers import Rule, State, View
 from attractor.optimisers.rule import other_size
 from attractor.optimisers.view import tables
 from attractor.tasks import Batch, Task
+from attractor.tasks.base import Sampler
 from attractor.team import gathered, share, team, unmoved
 
 logger = logging.getLogger(__name__)
@@ -36,6 +38,8 @@ class Problem:
         stretch: a learner's parameters are so many times smaller than those of its network, which
             they are multiplied by: reparametrised, it wants other steps.
         weight: multiplies the gradients that a rule is told of; losses are told as they are.
+        samples: of the training data, chosen at random for the learners of a round; all if None,
+            or if there are fewer.
 
     Example:
         >>> from attractor.models import MLP
@@ -48,6 +52,7 @@ class Problem:
     batch_size: int = 128
     stretch: float = 1.0
     weight: float = 1.0
+    samples: int | None = None
 
     def draw(self, generator: Generator) -> dict[str, Any]:
         """Nothing: it is always the same; see `Distribution`."""
@@ -56,6 +61,12 @@ class Problem:
     def made(self, drawn: Mapping[str, Any]) -> "Problem":
         """Itself."""
         return self
+
+    def batches(self, generator: Generator) -> Sampler:
+        """What its learners are shown."""
+        if self.samples is None:
+            return self.task.batches(self.batch_size, generator=generator)
+        return Fewer(self.task, self.samples, self.batch_size, generator=generator)
 
 
 class Learners:
@@ -110,7 +121,7 @@ class Learners:
             )
         still = [torch.full((v[0].numel(),), n in self.frozen) for n, v in stacked.items()]
         self.still = torch.cat(still).to(self.start.device) if self.frozen else None
-        self.sampler = problem.task.batches(problem.batch_size, generator=generator)
+        self.sampler = problem.batches(generator)
 
     def first_params(self, rule: Rule) -> Tensor:
         """Their parameters before the first update, in the type of the rule."""

@@ -47,7 +47,7 @@ class Meta(Frozen):
     random: dict[str, Any] = Field(default_factory=dict)
     """What of each learner is drawn at random, as lists and ranges (see `Distribution`): ``model``,
     with options of the network, ``batch_size``, ``readout``, of which the last layer starts at so
-    much, ``stretch`` and ``weight`` (see `Problem`)."""
+    much, ``samples``, ``stretch`` and ``weight`` (see `Problem`)."""
     schedule: Schedule | None = None
     """How the rate of what updates the rule falls; by default it stays."""
     clamp: float | None = Field(default=None, gt=0)
@@ -131,7 +131,7 @@ def trainer_of(
 
 def checked_random(choices: dict[str, Any]) -> dict[str, Any]:
     """What of each learner is drawn at random, once its names are known to be right."""
-    known = ("model", "batch_size", "readout", "stretch", "weight")
+    known = ("model", "batch_size", "samples", "readout", "stretch", "weight")
     for name in choices:
         if name not in known:
             raise unknown("choice of meta.random", name, known)

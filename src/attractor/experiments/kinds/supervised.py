@@ -207,6 +207,7 @@ class _Made:
         readout: float = 1.0,
         stretch: float = 1.0,
         weight: float = 1.0,
+        samples: int | None = None,
     ) -> Problem:
         """A problem with what was drawn for it in the place of what all have."""
         spec = {**network, **(model or {})}
@@ -214,7 +215,7 @@ class _Made:
         def learner(generator: Generator) -> nn.Module:
             return quieter(self.learner(spec, task, generator), readout)
 
-        return Problem(learner, task, batch_size or size, stretch, weight)
+        return Problem(learner, task, batch_size or size, stretch, weight, samples)
 
     def learner(self, spec: Spec, task: Task, generator: Generator) -> nn.Module:
         """A network to be meta-trained on."""
