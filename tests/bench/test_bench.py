@@ -15,7 +15,7 @@ from torch import nn
 
 from attractor.bench import Result, Shape, bench, load, losses, save, tables
 from attractor.bench.cells import PEERS, SHAPES, Case, Timed, cases, fitting, measure, works
-from attractor.bench.growth import Growth, exponent, of_cell
+from attractor.bench.growth import Growth, exponent, of_cell, of_starts
 from attractor.bench.room import has_room, kept_bytes
 from attractor.bench.timing import best_of, threads
 from attractor.cells import CELLS
@@ -160,6 +160,12 @@ def test_exponents() -> None:
     found = of_cell("gru", "steps", seconds=0, turns=1)
     assert found.sizes == (64, 128, 256)
     assert 0.3 < found.exponent < 2
+
+
+def test_a_search_grows_with_its_starts() -> None:
+    found = of_starts(seconds=0, turns=1)
+    assert (found.axis, found.sizes) == ("starts", (50, 100, 200, 400))
+    assert -0.5 < found.exponent < 1.5  # steps of Python take most of it
 
 
 def test_result_is_kept(tmp_path: Path) -> None:

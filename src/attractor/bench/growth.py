@@ -3,13 +3,16 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
 from attractor.bench.cells import Case, Shape, works
 from attractor.bench.timing import TURNS, Work, best_of, threads
+from attractor.cells import GRUCell
 from attractor.continual import train
 from attractor.continual.strategies.table import STRATEGIES
+from attractor.dynamics import fixed_points
 from attractor.models import MLP
 from attractor.tasks.streams import permuted_images
 
@@ -18,6 +21,8 @@ AXES = {"steps": (64, 128, 256), "batch": (8, 32, 128), "units": (64, 128, 256, 
 """What is changed of `BASE`, and to what."""
 TASKS = (2, 4, 8)
 LEARNING = ("naive", "ewc", "gem")
+STARTS = (50, 100, 200, 400)
+SEARCHED = "fixed points of a gru"
 
 
 @dataclass(frozen=True)
@@ -25,8 +30,8 @@ class Growth:
     """Times of one thing at several sizes.
 
     Args:
-        what: a cell or a strategy.
-        axis: what grows: ``steps``, ``batch``, ``units`` or ``tasks``.
+        what: a cell, a strategy or a search.
+        axis: what grows: ``steps``, ``batch``, ``units``, ``tasks`` or ``starts``.
         sizes: of it.
         seconds: at each of them.
     """
@@ -70,6 +75,13 @@ def of_cell(cell: str, axis: str, seconds: float, turns: int = TURNS) -> Growth:
 def of_tasks(strategy: str, seconds: float, turns: int = TURNS) -> Growth:
     """How learning a whole stream grows with its tasks, in one thread."""
     return _grown(strategy, "tasks", {n: _learnt(strategy, n) for n in TASKS}, seconds, turns)
+
+
+def of_starts(seconds: float, turns: int = TURNS) -> Growth:
+    """How the search for fixed points grows with its starts, in one thread."""
+    cell = GRUCell(1, 64, generator=torch.Generator().manual_seed(0))
+    works = {n: partial(fixed_points, cell, n) for n in STARTS}
+    return _grown(SEARCHED, "starts", works, seconds, turns)
 
 
 def _learnt(strategy: str, tasks: int) -> Callable[[], object]:

@@ -8,7 +8,7 @@ from functools import partial
 import torch
 
 from attractor.bench.cells import QUICK, SHAPES, Case, Shape, Timed, cases, measure
-from attractor.bench.growth import AXES, LEARNING, Growth, of_cell, of_tasks
+from attractor.bench.growth import AXES, LEARNING, SEARCHED, Growth, of_cell, of_starts, of_tasks
 from attractor.bench.result import Result
 from attractor.bench.room import has_room
 from attractor.bench.timing import TURNS, matmul_peak, threads
@@ -105,12 +105,13 @@ def _first(cells: Sequence[str]) -> list[str]:
 
 
 def _growing(cells: Sequence[str], quick: bool) -> list[Grow]:
-    """Every cell against every axis, and strategies against tasks; of a quick one the first."""
+    """Every cell against every axis, strategies against tasks, a search; quick: fewer."""
     grown = _first(cells) if quick else cells
     strategies = LEARNING[:1] if quick else LEARNING
     return [
         *(Grow(cell, axis, partial(of_cell, cell, axis)) for cell in grown for axis in AXES),
         *(Grow(name, "tasks", partial(of_tasks, name)) for name in strategies),
+        *([] if quick else [Grow(SEARCHED, "starts", of_starts)]),
     ]
 
 
