@@ -88,8 +88,8 @@ def test_a_quick_budget_has_few_seeds_and_a_derived_target_the_runs_of_others() 
 
 
 def test_what_there_is_of_a_target_is_told() -> None:
-    assert status(target("002/table-2")) == "stored: full, 20 seeds"
-    assert status(target("002/appendix-c")) == "stored: full, 20 seeds"  # by table 2
+    assert status(target("002/table-2")) == "stored: full, 40 seeds"
+    assert status(target("002/appendix-c")) == "stored: full, 40 seeds"  # by table 2
     assert status(target("001/section-5.4.3")).endswith(" seeds, and computed")
     assert status(target("figure-4.7")) == "drawn by attractor figure chandar-4.7"
     assert status(target("table-2.1")) == "computed"
