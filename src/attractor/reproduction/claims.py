@@ -85,7 +85,12 @@ def examined(claim: Claim, outcomes: Outcomes, budget: Budget = "full") -> Findi
         return Finding(claim, 0)
     label, beside = (claim.label(name, budget) for name in (claim.ours, claim.other))
     ours = _values(claim, experiment, label, outcomes)
-    if claim.bound is None:
+    if claim.bound is not None:
+        other = dict.fromkeys(ours, claim.bound)
+    elif claim.split is None and not claim.other_measure:
+        both = outcomes.compared(experiment, claim.measure, (label, beside))
+        ours, other = both[label], both[beside]
+    else:
         then = replace(
             claim,
             measure=claim.other_measure or claim.measure,
@@ -93,11 +98,6 @@ def examined(claim: Claim, outcomes: Outcomes, budget: Budget = "full") -> Findi
             last=claim.last if claim.other_last is None else claim.other_last,
         )
         other = _values(then, experiment, beside, outcomes)
-        if claim.split is None and then.measure == claim.measure:
-            both = outcomes.compared(experiment, claim.measure, (label, beside))
-            ours, other = both[label], both[beside]
-    else:
-        other = dict.fromkeys(ours, claim.bound)
     if experiment == EXACT:
         return _exact(claim, ours, other)
     lost = outcomes.diverged(experiment, label) - ours.keys()
