@@ -27,7 +27,7 @@ from attractor.meta import Problem, Trial, compare
 from attractor.models import MLP, ConvNet
 from attractor.optimisers import Anytime, Maker, load_rule
 from attractor.tasks import CIFAR10, MNIST
-from attractor.tasks.images import ImageTask
+from attractor.tasks.images.task import ImageTask
 
 GRIDS: dict[str, tuple[float, ...]] = {
     "SGD": (0.03, 0.1, 0.3, 1.0, 3.0),

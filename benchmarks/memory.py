@@ -21,7 +21,7 @@ from attractor.meta.unroll import Position, first_order
 from attractor.models import MLP, ResNet
 from attractor.optimisers import OPTIMISERS, Rule, shipped
 from attractor.optimisers.view import count
-from attractor.tasks.images import Images, ImageTask, Splits
+from attractor.tasks.images.task import Images, ImageTask, Splits
 
 LIMIT = 18 * 10**9
 """Bytes of address space of a measurement."""

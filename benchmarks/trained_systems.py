@@ -39,7 +39,7 @@ from attractor.dynamics import (
 from attractor.models import HCN, MLP, ResMLP, SequenceTagger
 from attractor.optimisers import DMSGD, MTL2L, DecayNetOptimiser, IHCLSTMOptimiser, LSTMOptimiser
 from attractor.tasks import CopyMemory, Digits
-from attractor.tasks.image_files import load_images
+from attractor.tasks.images.files import load_images
 from attractor.tasks.streams import Stream, permuted_images
 from attractor.training import fit
 

@@ -19,7 +19,7 @@ from attractor.experiments.train import run_folder, runs_of, train
 from attractor.models import ResNet
 from attractor.runs.checkpoint import candidates, read_state
 from attractor.runs.drive import Context, Every, drive, never
-from attractor.tasks.images import Images
+from attractor.tasks.images.task import Images
 from attractor.tasks.streams import Stream, incremental_images
 from attractor.tasks.streams.incremental import SETTINGS, Shifted
 from attractor.training.process import Stopped

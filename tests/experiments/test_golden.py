@@ -32,7 +32,7 @@ import attractor.cells.layer.recurrent as recurrent
 from attractor.experiments.config import RunConfig
 from attractor.experiments.table import load
 from attractor.experiments.train import run_folder, runs_of, train
-from attractor.tasks.images import Images
+from attractor.tasks.images.task import Images
 from attractor.tasks.streams.incremental import SETTINGS
 
 GOLDEN = Path(__file__).with_name("golden")

@@ -13,7 +13,7 @@ from attractor.experiments.kinds.parts import seeded
 from attractor.experiments.table import load
 from attractor.experiments.train import run_folder, runs_of, train
 from attractor.runs.drive import Context
-from attractor.tasks.images import Images
+from attractor.tasks.images.task import Images
 from attractor.tasks.streams import Stream, patch_features
 from attractor.tasks.streams.incremental import SETTINGS
 

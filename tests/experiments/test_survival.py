@@ -88,7 +88,7 @@ def test_kill_9_at_random_moments(wanted: int, unbroken: Path, tmp_path: Path) -
 
 FEATURES = """
 import torch
-from attractor.tasks.images import Images
+from attractor.tasks.images.task import Images
 from attractor.tasks.streams import incremental_images
 from attractor.tasks.streams.incremental import SETTINGS
 

@@ -12,15 +12,15 @@ from attractor.errors import InputError
 from attractor.measures import Measure
 from attractor.tasks.base import Sampler, Split, Task
 from attractor.tasks.batch import Batch
-from attractor.tasks.cifar10 import CIFAR10
-from attractor.tasks.digits import Digits
-from attractor.tasks.fashion_mnist import FashionMNIST
-from attractor.tasks.images import ImageTask
-from attractor.tasks.kmnist import KMNIST
-from attractor.tasks.mnist import MNIST
+from attractor.tasks.images.cifar10 import CIFAR10
+from attractor.tasks.images.digits import Digits
+from attractor.tasks.images.fashion_mnist import FashionMNIST
+from attractor.tasks.images.kmnist import KMNIST
+from attractor.tasks.images.mnist import MNIST
+from attractor.tasks.images.stl10 import STL10
+from attractor.tasks.images.svhn import SVHN
+from attractor.tasks.images.task import ImageTask
 from attractor.tasks.samplers import Shuffled
-from attractor.tasks.stl10 import STL10
-from attractor.tasks.svhn import SVHN
 
 IMAGES: dict[str, Callable[..., ImageTask]] = {
     "cifar10": CIFAR10,

@@ -4,20 +4,20 @@ from attractor.tasks.addition import BinaryAddition
 from attractor.tasks.associative_recall import AssociativeRecall
 from attractor.tasks.base import Task
 from attractor.tasks.bitwise import BitCopy, BitRecall
-from attractor.tasks.cifar10 import CIFAR10
 from attractor.tasks.copy import CopyMemory
 from attractor.tasks.denoise import Denoise
-from attractor.tasks.digits import Digits
-from attractor.tasks.fashion_mnist import FashionMNIST
 from attractor.tasks.generate import Generate
-from attractor.tasks.kmnist import KMNIST
+from attractor.tasks.images.cifar10 import CIFAR10
+from attractor.tasks.images.digits import Digits
+from attractor.tasks.images.fashion_mnist import FashionMNIST
+from attractor.tasks.images.kmnist import KMNIST
+from attractor.tasks.images.mnist import MNIST
+from attractor.tasks.images.stl10 import STL10
+from attractor.tasks.images.svhn import SVHN
 from attractor.tasks.language import PTBCharacters, PTBWords, TextFolder, WikiText2
-from attractor.tasks.mnist import MNIST
 from attractor.tasks.pairs import SICK, SNLI
 from attractor.tasks.series import TimeSeries
-from attractor.tasks.stl10 import STL10
 from attractor.tasks.strokes import StrokeDigits
-from attractor.tasks.svhn import SVHN
 
 TASKS: dict[str, type[Task]] = {
     "addition": BinaryAddition,

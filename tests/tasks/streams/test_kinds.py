@@ -14,7 +14,7 @@ from attractor import InputError
 from attractor.tasks import ArrayTask, Data
 from attractor.tasks.data import data_root, verify
 from attractor.tasks.data.series import read_series
-from attractor.tasks.images import Images
+from attractor.tasks.images.task import Images
 from attractor.tasks.streams import (
     ICARL_ORDER,
     STREAMS,

@@ -9,9 +9,9 @@ from torch import Generator, Tensor
 
 from attractor.checks import one_of
 from attractor.tasks.arrays import ArrayTask, Data
-from attractor.tasks.digits import digits_splits
-from attractor.tasks.image_files import load_images, standard_splits
-from attractor.tasks.images import Splits, split_off
+from attractor.tasks.images.digits import digits_splits
+from attractor.tasks.images.files import load_images, standard_splits
+from attractor.tasks.images.task import Splits, split_off
 from attractor.tasks.streams.classes import in_groups, split_classes
 from attractor.tasks.streams.stream import Stream, cites
 from attractor.tasks.streams.views import permuted, rotated

@@ -11,9 +11,9 @@ from torch import Generator, Tensor
 
 from attractor.checks import one_of, whole
 from attractor.tasks.arrays import Data
-from attractor.tasks.cifar_files import load_cifar10, load_cifar100
-from attractor.tasks.cub200 import load_cub200
-from attractor.tasks.images import Images
+from attractor.tasks.images.cifar_files import load_cifar10, load_cifar100
+from attractor.tasks.images.cub200 import load_cub200
+from attractor.tasks.images.task import Images
 from attractor.tasks.streams.classes import ICARL_ORDER, in_groups, split_classes
 from attractor.tasks.streams.stream import Stream, cites
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from attractor.checks import one_of
-from attractor.tasks.image_files import load_images, standard_splits
-from attractor.tasks.images import ImageTask, Order, split_off
+from attractor.tasks.images.files import load_images, standard_splits
+from attractor.tasks.images.task import ImageTask, Order, split_off
 
 Source = Literal["all", "test"]
 

@@ -9,7 +9,7 @@ import torch
 
 from attractor.errors import InputError
 from attractor.tasks import KMNIST, MNIST, FashionMNIST, ImageTask
-from attractor.tasks.image_files import load_images
+from attractor.tasks.images.files import load_images
 
 
 def numbered(count: int, first: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:

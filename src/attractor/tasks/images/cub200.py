@@ -10,8 +10,8 @@ from torch import Tensor
 from attractor.checks import one_of, whole
 from attractor.errors import InputError
 from attractor.tasks.data import data_root, load_lines
-from attractor.tasks.image_files import Half
-from attractor.tasks.images import Images
+from attractor.tasks.images.files import Half
+from attractor.tasks.images.task import Images
 
 FOLDER = "CUB_200_2011/images"
 

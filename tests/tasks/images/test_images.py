@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attractor.errors import InputError
 from attractor.tasks import Data
-from attractor.tasks.images import Images, ImageTask, Order, Reading, split_off
+from attractor.tasks.images.task import Images, ImageTask, Order, Reading, split_off
 
 PIXELS = 784
 TIMED: list[Order] = ["rows", "pixels", "permuted"]

@@ -12,7 +12,7 @@ from torch import Tensor
 from attractor.checks import whole
 from attractor.errors import InputError
 from attractor.tasks.data import load_array
-from attractor.tasks.images import CLASSES, Images, ImageTask, Order, Splits, split_off
+from attractor.tasks.images.task import CLASSES, Images, ImageTask, Order, Splits, split_off
 
 VALIDATION_SIZE = 10_000
 

@@ -11,7 +11,7 @@ from scipy.io import loadmat
 from attractor.checks import flag, one_of
 from attractor.errors import InputError
 from attractor.tasks.data.root import VARIABLE, data_root
-from attractor.tasks.images import CLASSES, Images, ImageTask, Order, Splits, split_off
+from attractor.tasks.images.task import CLASSES, Images, ImageTask, Order, Splits, split_off
 
 Part = Literal["train", "test", "extra"]
 

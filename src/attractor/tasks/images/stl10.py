@@ -11,8 +11,8 @@ from attractor.checks import one_of
 from attractor.errors import InputError
 from attractor.tasks.data.arrays import read_bytes
 from attractor.tasks.data.root import VARIABLE, data_root
-from attractor.tasks.image_files import Half
-from attractor.tasks.images import CLASSES, Images, ImageTask, Order, Splits, split_off
+from attractor.tasks.images.files import Half
+from attractor.tasks.images.task import CLASSES, Images, ImageTask, Order, Splits, split_off
 
 SIDE = 96
 FOLDER = "stl10_binary"

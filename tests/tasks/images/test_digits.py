@@ -6,7 +6,7 @@ import torch
 
 from attractor.errors import InputError
 from attractor.tasks import Digits
-from attractor.tasks.digits import digits_splits, load_digits
+from attractor.tasks.images.digits import digits_splits, load_digits
 
 
 def test_the_file_holds_the_published_digits() -> None:

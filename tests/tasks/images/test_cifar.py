@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from attractor.errors import InputError
 from attractor.tasks import CIFAR10, load_cifar10, load_cifar100
-from attractor.tasks.cifar10 import grey_corner
 from attractor.tasks.data import DATASETS
+from attractor.tasks.images.cifar10 import grey_corner
 
 RECORDS = 20
 """Images in each file, in place of 10,000 or 50,000."""

@@ -6,7 +6,7 @@ from importlib.resources import files
 import numpy as np
 import torch
 
-from attractor.tasks.images import Images, ImageTask, Order, Splits, split_off
+from attractor.tasks.images.task import Images, ImageTask, Order, Splits, split_off
 
 SPLIT_SEED = 1797
 """Seed of the one shuffle before the split: the file has the digits writer by writer."""

@@ -1,6 +1,6 @@
 """MNIST, read as sequences."""
 
-from attractor.tasks.image_files import PublishedImages
+from attractor.tasks.images.files import PublishedImages
 
 
 class MNIST(PublishedImages):

@@ -12,8 +12,8 @@ from torch import Tensor
 from attractor.checks import flag, one_of, whole
 from attractor.errors import InputError
 from attractor.tasks.data import data_root, load_array, verify
-from attractor.tasks.image_files import Half, classes
-from attractor.tasks.images import CLASSES, Images
+from attractor.tasks.images.files import Half, classes
+from attractor.tasks.images.task import CLASSES, Images
 
 BATCHES = 5
 """Files of CIFAR-10's training images."""

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from attractor.checks import flag
-from attractor.tasks.cifar_files import load_cifar10
-from attractor.tasks.images import Images, ImageTask, Order, Splits, split_off
+from attractor.tasks.images.cifar_files import load_cifar10
+from attractor.tasks.images.task import Images, ImageTask, Order, Splits, split_off
 
 LUMINANCE = (0.30, 0.59, 0.11)
 """How bright red, green and blue look."""
