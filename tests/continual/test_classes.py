@@ -1,6 +1,7 @@
 """Which classes are right, and what is written of a learner."""
 
 import csv
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from attractor import InputError
 from attractor.continual import ER, confusion, per_class, to_csv, top_k, train
 from attractor.models import MLP
 from attractor.tasks import ArrayTask, Data
-from attractor.tasks.streams import Stream, split_images
+from attractor.tasks.streams import Stream, split_images, stream_of
 
 
 def test_confusion_agrees_with_the_accuracies_and_counts_every_sample() -> None:
@@ -35,6 +36,14 @@ def test_an_answer_that_is_no_class_of_the_stream_is_not_taken_for_its_last() ->
     stream = Stream("one", [ArrayTask("a", 0, data, data, (0, 1, 2))])
     found = confusion(torch.nn.Identity(), stream)
     assert found.tolist() == [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
+
+
+def test_a_stream_that_asks_for_numbers_has_no_classes_to_confuse() -> None:
+    data = (torch.zeros(4, 3), torch.rand(4, 2))
+    stream = stream_of("sizes", [(data, data)], asks="numbers")
+    for ask in (confusion, partial(top_k, k=1)):
+        with pytest.raises(InputError, match="asks for classes, but 'sizes' asks for numbers"):
+            ask(torch.nn.Linear(3, 2), stream)
 
 
 def test_all_that_is_measured_goes_into_a_table(tmp_path: Path) -> None:

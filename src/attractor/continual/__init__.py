@@ -1,5 +1,8 @@
 """Continual learning: strategies, the learner and what it kept."""
 
+from attractor.continual.callbacks import CALLBACKS as CALLBACKS
+from attractor.continual.callbacks import callback_named as callback_named
+from attractor.continual.callbacks import to_csv as to_csv
 from attractor.continual.classes import confusion as confusion
 from attractor.continual.classes import per_class as per_class
 from attractor.continual.classes import top_k as top_k
@@ -45,4 +48,3 @@ from attractor.continual.strategies.si import SI as SI
 from attractor.continual.strategies.slda import SLDA as SLDA
 from attractor.continual.strategies.stable import Stable as Stable
 from attractor.continual.strategies.table import STRATEGIES as STRATEGIES
-from attractor.continual.tables_of_rows import to_csv as to_csv

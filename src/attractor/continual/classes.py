@@ -78,6 +78,11 @@ def top_k(model: nn.Module, stream: Stream, k: int, *, split: Split = "test") ->
 
 def _answers(model: nn.Module, stream: Stream, split: Split) -> tuple[Tensor, Tensor]:
     """What is said to everything that is asked, and what is right."""
+    if not stream[0].asks_classes:
+        raise InputError(
+            f"expected a stream that asks for classes, but {stream.name!r} asks for numbers, "
+            "labels or bits. Try the measures of its tasks."
+        )
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     said, right = [], []
     with evaluating(model):

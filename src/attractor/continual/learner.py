@@ -68,8 +68,8 @@ class Learner:
         schedule: how the rate falls to zero within each task, along half a ``"cosine"`` or in a
             ``"linear"`` way; ``None`` means that it stays.
         autocast: compute the loss in this type where that is safe: ``"bfloat16"``.
-        callbacks: are called after each update with the learner and what was measured; one function
-            or several.
+        callbacks: are called after each update with the learner and what was measured, to which
+            they may append; one function or several.
         patience: end a task once its validation loss has not improved for so many measurements.
         eval_every: updates between those measurements.
 

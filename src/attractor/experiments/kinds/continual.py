@@ -9,7 +9,7 @@ import torch
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from attractor.continual import STRATEGIES, Learner, Strategy, combine
+from attractor.continual import STRATEGIES, Learner, Strategy, callback_named, combine
 from attractor.continual.metrics import MEASURES, NAMES
 from attractor.errors import InputError
 from attractor.experiments.config import Kind, RunConfig
@@ -26,7 +26,7 @@ from attractor.tasks.streams import STREAMS, Stream, blurred, inject_noise, with
 class Train(Updates):
     """How a learner is trained; a schedule is of each task."""
 
-    newer = (*Updates.__annotations__, "patience", "eval_every")
+    newer = (*Updates.__annotations__, "patience", "eval_every", "callbacks")
     steps: int | list[int]  # type: ignore[assignment]
     """Updates of each task: one number for all, or one for each."""
     batch_size: int = Field(default=10, ge=1)
@@ -35,6 +35,8 @@ class Train(Updates):
     """End a task once its validation loss has not improved for so many measurements."""
     eval_every: int | None = Field(default=None, ge=1)
     """Updates between those measurements; the stream's ``valid`` says on what."""
+    callbacks: list[str] = Field(default_factory=list)
+    """What is called after each update: keys of ``CALLBACKS``, or ``module:function``."""
 
     @field_validator("steps", mode="plain")
     @classmethod
@@ -114,6 +116,7 @@ def build(config: ContinualRun, context: Context) -> Work:
         split=split,
         patience=config.train.patience,
         eval_every=config.train.eval_every,
+        callbacks=[callback_named(name) for name in config.train.callbacks],
         **config.train.limits,
     )
     return Work(learner, stream, lambda: {**outcome(learner), "split": split})
