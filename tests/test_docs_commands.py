@@ -49,7 +49,7 @@ def test_a_command_of_the_documentation_is_understood(line: str) -> None:
         experiment = str(options["name"])
         assert experiment.endswith(".toml") or experiment in EXPERIMENTS
     if name == "reproduce" and options["name"] not in ("list", "pages"):
-        target(options["name"])
+        assert (options["join"] and options["name"] in EXPERIMENTS) or target(options["name"])
 
 
 def test_what_is_not_there_is_not_understood() -> None:

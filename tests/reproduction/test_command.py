@@ -58,3 +58,10 @@ def test_it_runs_compares_and_keeps(tmp_path: Path) -> None:
     ends = [(one / "done.json").stat().st_mtime_ns for one in folders]
     assert CliRunner().invoke(app, [*call, "--seeds", "0"]).exit_code == 0
     assert [(one / "done.json").stat().st_mtime_ns for one in folders] == ends
+    found = work.finished("demo", tmp_path)
+    assert [row[:-1] for row in found.rows] == [row[:-1] for row in kept.rows]
+    (folders[0] / "done.json").unlink()
+    fewer = work.finished("demo", tmp_path)
+    assert {row.run for row in kept.rows} - {row.run for row in fewer.rows} == {folders[0].name}
+    folders[1].rename(folders[1].with_name("of-another-configuration"))
+    assert len({row.run for row in work.finished("demo", tmp_path).rows}) == 2

@@ -17,8 +17,8 @@ from attractor.reproduction.computed import counts, learners, memories, methods,
 from attractor.reproduction.computed.found import Found
 from attractor.reproduction.computed.table import COMPUTED, compute
 from attractor.reproduction.outcomes import END, EXACT, SIMULATED, WITHOUT_RUNS, Outcomes, Row
-from attractor.reproduction.outcomes import stored as stored_of
 from attractor.reproduction.published import of_target
+from attractor.reproduction.stock import kept
 from attractor.reproduction.targets import Claim, target
 from attractor.reproduction.verdicts import judged
 
@@ -30,7 +30,7 @@ def values(found: Any) -> dict[tuple[str, str], float]:
 def test_every_computed_target_is_stored_and_every_claim_of_it_decided() -> None:
     assert set(COMPUTED) <= set(TARGETS)
     for key in COMPUTED:
-        found = stored_of(TARGETS[key].slug)
+        found = kept(TARGETS[key])
         assert any(row.experiment in WITHOUT_RUNS for row in found.rows), key
         for claim in TARGETS[key].claims:
             if claim.experiment in WITHOUT_RUNS:
@@ -45,12 +45,12 @@ def test_every_computed_target_is_stored_and_every_claim_of_it_decided() -> None
 
 def test_numbers_of_the_documents_are_under_their_rows_and_columns() -> None:
     for key in ("000/section-4.2.5.3", "001/section-3.7.2", "001/section-3.5", "000/table-6.3"):
-        found = {one.verdict for one in judged(TARGETS[key], stored_of(TARGETS[key].slug))}
+        found = {one.verdict for one in judged(TARGETS[key], kept(TARGETS[key]))}
         assert not found & {"not run", "no configuration"}, (key, found)
     removed = [n for n in of_target("000/table-4.3") if n.column != "test perplexity"]
     by_place = {
         (one.number.row, one.number.column): one
-        for one in judged(target("000/table-4.3"), stored_of("000-table-4.3"))
+        for one in judged(target("000/table-4.3"), kept(target("000/table-4.3")))
     }
     for number in removed:
         one = by_place[number.row, number.column]
@@ -170,10 +170,10 @@ def test_what_is_computed_is_kept_beside_the_runs(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, call)
     assert done.exit_code == 0, done.output
     assert "25.45" in done.output
-    kept = tmp_path / "004-appendix-b.1.computed.csv.gz"
-    assert b"computed,full,MLP learner 784-32-10,0" in gzip.decompress(kept.read_bytes())
+    path = tmp_path / "004-appendix-b.1.computed.csv.gz"
+    assert b"computed,full,MLP learner 784-32-10,0" in gzip.decompress(path.read_bytes())
     again = compute("004/appendix-b.1")
-    assert again.rows == stored_of("004-appendix-b.1").rows
+    assert again.rows == kept(target("004/appendix-b.1")).rows
     assert compute("001/table-4.2").rows == []
     with pytest.raises(InputError, match="000/table-6.1 needs runs"):
         CliRunner().invoke(

@@ -35,6 +35,14 @@ def reproduce(
     stored: Annotated[
         bool, typer.Option("--stored", help="Show the stored results, run nothing.")
     ] = False,
+    join: Annotated[
+        bool,
+        typer.Option(
+            "--join",
+            help="Run nothing: join finished runs in OUT, of a target or an experiment, to the "
+            "stored tables, or to those in KEEP.",
+        ),
+    ] = False,
     computed: Annotated[
         bool, typer.Option("--computed", help="Only what needs no runs: seconds.")
     ] = False,
@@ -66,6 +74,9 @@ def reproduce(
         for path in write_pages(pages):
             typer.echo(str(path))
         return
+    if join:
+        _join(name, out, keep)
+        return
     from attractor.reproduction.stock import kept
 
     one = target(name)
@@ -86,6 +97,14 @@ def reproduce(
         )
     runs = None if computed else parse_seeds(",".join(seed or []))
     _run(one, budget, runs, out, keep, data, jobs, quiet)
+
+
+def _join(name: str, out: Path, keep: Path | None) -> None:
+    from attractor.reproduction.joining import join
+    from attractor.reproduction.outcomes import STORED
+
+    for one in join(name, out, keep or STORED):
+        typer.echo(f"{one.path}: {one.new} runs joined, {one.all} now")
 
 
 def _run(

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attractor.reproduction.outcomes import WITHOUT_RUNS, stored
+from attractor.reproduction.outcomes import EXACT, stored
 from attractor.reproduction.targets import TARGETS, Budget, Target
 
 SECONDS = 6.0
@@ -34,7 +34,7 @@ def minutes(target: Target, budget: Budget) -> float | None:
         for name, (seeds, labels) in one.experiments(budget).items():
             count, known = asked.get(name, (0, set()))
             asked[name] = (max(count, len(seeds)), known | {*labels})
-    if not asked and any(one.experiment in WITHOUT_RUNS for one in stored(target.slug).rows):
+    if not asked and stored(f"{target.slug}.{EXACT}"):
         return SECONDS / 60
     if not asked or not all(name in costs() for name in asked):
         return None

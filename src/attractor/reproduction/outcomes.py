@@ -16,7 +16,7 @@ from attractor.files import write_atomic
 from attractor.runs.read import Run
 
 STORED = Path(__file__).with_name("stored")
-"""The results that come with the package, a table for each target."""
+"""The results that come with the package: a table for each experiment or computed target."""
 
 END = "end"
 """The split under which a run's final measures stand; those on the way have their own."""
@@ -178,6 +178,11 @@ def _failed(run: Run, steps: int) -> dict[str, float]:
     return {DIVERGED: 1.0} | ({"solved": 0.0, "steps_to_solve": float(steps)} if asked else {})
 
 
+def ends(outcomes: Outcomes) -> Outcomes:
+    """What runs ended with, without what they logged on the way."""
+    return Outcomes(row for row in outcomes.rows if row.split == END)
+
+
 def write(outcomes: Outcomes, path: Path) -> None:
     """Keep numbers as a compressed table; the same numbers give the same file, byte for byte."""
     text = io.StringIO()
@@ -208,7 +213,15 @@ def read(path: Path) -> Outcomes:
 
 
 @cache
-def stored(slug: str) -> Outcomes:
-    """The numbers that come with the package for a target, of runs and computed ones."""
-    paths = [STORED / f"{slug}{end}.csv.gz" for end in ("", f".{EXACT}")]
-    return Outcomes([row for path in paths if path.is_file() for row in read(path).rows])
+def stored(name: str) -> Outcomes:
+    """The numbers that come with the package.
+
+    Args:
+        name: of an experiment, or ``SLUG.computed`` for what is computed of a target.
+
+    Example:
+        >>> len(stored("rows-mnist").final("rows-mnist", "MNIST, LSTM 32", "accuracy"))
+        40
+    """
+    path = STORED / f"{name}.csv.gz"
+    return read(path) if path.is_file() else Outcomes([])

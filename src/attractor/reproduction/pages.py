@@ -8,6 +8,7 @@ from pathlib import Path
 from attractor.errors import InputError
 from attractor.files import write_atomic
 from attractor.reproduction.claims import Finding
+from attractor.reproduction.comparisons import COMPARISONS, compared
 from attractor.reproduction.costs import minutes
 from attractor.reproduction.outcomes import Outcomes
 from attractor.reproduction.stock import kept, status
@@ -68,11 +69,13 @@ def _minutes(value: float | None) -> str:
 
 
 def content(name: str, claims: Mapping[str, Sequence[Finding]]) -> str:
-    """What goes into a generated part: a part of the summary, or the results of a target."""
+    """What goes into a generated part: of the summary, a comparison, or results of a target."""
     if name in SUMMARY:
         return SUMMARY[name](claims)
     if name == "targets":
         return overview()
+    if name in COMPARISONS:
+        return compared(name)
     one = target(name)
     return part(one, kept(one), claims[one.key])
 

@@ -1,35 +1,22 @@
 """The results that come with the package, and what there is of each target."""
 
-from functools import cache
+from itertools import chain
 
-from attractor.reproduction.outcomes import WITHOUT_RUNS, Outcomes, stored
+from attractor.reproduction.outcomes import EXACT, WITHOUT_RUNS, Outcomes, stored
 from attractor.reproduction.published import of_target
 from attractor.reproduction.targets import TARGETS, Budget, Target
 
 BUDGETS: tuple[Budget, ...] = ("full", "quick")
 
 
-@cache
-def _holders() -> dict[str, tuple[str, ...]]:
-    """By experiment, the files of the targets that run it."""
-    found: dict[str, dict[str, None]] = {}
-    for one in TARGETS.values():
-        for name in (*one.experiments("quick"), *one.experiments("full")):
-            found.setdefault(name, {})[one.slug] = None
-    return {name: tuple(slugs) for name, slugs in found.items()}
-
-
 def kept(target: Target) -> Outcomes:
-    """The stored numbers of a target: its own, and runs that it shares with other targets."""
+    """The stored numbers of a target: of its runs and those it is derived from, and computed."""
     asked = [target, *(TARGETS[key] for key in target.derived)]
-    wanted = {
+    names = {
         name for one in asked for name in (*one.experiments("quick"), *one.experiments("full"))
     }
-    slugs = {slug for name in wanted for slug in _holders()[name]} - {target.slug}
-    shared = [
-        row for slug in sorted(slugs) for row in stored(slug).rows if row.experiment in wanted
-    ]
-    return Outcomes(shared).joined(stored(target.slug))
+    tables = map(stored, (*sorted(names), f"{target.slug}.{EXACT}"))
+    return Outcomes(chain.from_iterable(one.rows for one in tables))
 
 
 def status(target: Target) -> str:

@@ -44,3 +44,20 @@ def outcomes(found: Sequence[RunConfig], out: Path) -> Outcomes:
         return Outcomes([])
     runs, _ = read_runs(folders)
     return of_runs(runs, {(one.experiment, one.label) for one in found})
+
+
+def finished(experiment: str, out: Path) -> Outcomes:
+    """The numbers of all ended runs of an experiment in a folder, of any seeds.
+
+    Args:
+        experiment: its name; runs of another configuration than today's are left out.
+        out: the folder that holds all runs.
+    """
+    if not (folder := out / experiment).is_dir():
+        return Outcomes([])
+    runs, _ = read_runs([folder])
+    _, today = load(experiment, [f"seeds={sorted({run.seed for run in runs})}"])
+    found = runs_of(experiment, today)
+    ids = {one.id for one in found}
+    wanted = {(one.experiment, one.label) for one in found}
+    return of_runs((run for run in runs if run.folder.name in ids), wanted)

@@ -77,7 +77,7 @@ def figure_6() -> Figure:
 
 def figure_7() -> Figure:
     """Accuracies row by row over seeds, LSTM beside DecayNet, of the runs that are stored."""
-    found = stored("002-table-2")
+    found = stored("rows-mnist")
     panels = [
         ("MNIST", "32", "32"),
         ("MNIST", "64", "64"),
