@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from attractor.cli.commands import app
 from attractor.errors import InputError
 from attractor.estimators import RecurrentRegressor, load
+from attractor.tasks.data.series import load_series
 
 SMALL = ["--hidden-size", "8", "--epochs", "20", "--learning-rate", "0.03", "--quiet"]
 
@@ -55,6 +56,8 @@ def test_a_file_becomes_a_model_with_a_report_and_the_model_predicts(tmp_path: P
     page = (out / "report.html").read_text()
     for text in ("gru on some_TRAIN.tsv", "40 series of 1 feature", "What is taken for what"):
         assert text in page
+    again = "--cell gru --hidden-size 8 --learning-rate 0.03 --epochs 20 --seed 0</code>"
+    assert f"<code>attractor fit some_TRAIN.tsv {again}" in page
     done = run("predict", out, test)
     said = done.stdout.split()
     assert len(said) == 30
@@ -124,11 +127,12 @@ def test_cells_are_compared_and_one_is_named(tmp_path: Path) -> None:
 BAD = {
     "": "no series at all",
     "# nothing\n": "no series at all",
-    "a\t1\t2\nb\t3\tNaN\n": r"missing values \(NaN\) in series 1",
+    "a\t1\t2\nb\tNaN\t3\n": r"missing values \(NaN\) in series 1, before its end",
+    "a\t1\t2\nb\tNaN\tNaN\n": r"a series without values \(line 2\)",
     "a\t1\t2\na\t3\t4\n": "at least two classes, but all are of the class a",
-    "a,1,2\nb,3,4\n": "a line without tabs",
+    "a,1,2\nb,3,4\n": r"a line without tabs \(line 1\)\. .* \.csv with commas",
     "?\t1\t2\n?\t3\t4\n": "expected a label for each series",
-    "a\t1\tx\nb\t3\t4\n": "could not convert",
+    "a\t1\t2\n\nb\t3\tx\n": r"could not convert string to float: .*x.* \(line 3\)",
 }
 
 
@@ -138,6 +142,35 @@ def test_bad_files_are_one_sentence(text: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=BAD[text]):
         run("fit", tmp_path / "bad.tsv", "--out", tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+def test_a_table_with_commas_names_and_shorter_series(tmp_path: Path) -> None:
+    from attractor.estimators.reading import read
+
+    file = tmp_path / "some.csv"
+    file.write_text('class,a,b,c\n"up, fast",1,2,3\ndown,4, ,\ndown,5,nan,NaN\n')
+    given = read(file)
+    assert [one[:, 0].tolist() for one in given.x] == [[1, 2, 3], [4], [5]]
+    assert given.y is not None
+    assert given.y.tolist() == ["up, fast", "down", "down"]
+    file.write_text("a,b\n1,2\n3,4\n")
+    assert read(file, labelled=False).x[..., 0].tolist() == [[1, 2], [3, 4]]
+    file.write_text("up,1,,2\ndown,1,2,3\n")
+    with pytest.raises(InputError, match="missing values .* in series 0, before its end"):
+        read(file)
+    file.write_text("up\t1\n")
+    with pytest.raises(InputError, match="a line without commas"):
+        read(file)
+
+
+def test_series_that_end_before_others_do_in_the_archive(tmp_path: Path) -> None:
+    (tmp_path / "ucr").mkdir()
+    for half in ("TRAIN", "TEST"):
+        (tmp_path / "ucr" / f"Some_{half}.tsv").write_text("1\t1\t2\t3\n2\t4\tNaN\tNaN\n")
+    x, lengths, _ = load_series("Some", "train", tmp_path)
+    assert x[..., 0].tolist() == [[1, 2, 3], [4, 0, 0]]
+    assert lengths is not None
+    assert lengths.tolist() == [3, 1]
 
 
 def test_other_mistakes_are_one_sentence(tmp_path: Path) -> None:

@@ -266,6 +266,8 @@ BAD: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
     "seconds": ({"seconds": 0}, X, Y, "seconds to be .*above zero"),
     "rate": ({"learning_rate": -1}, X, Y, "learning_rate to be .*above zero"),
     "numbers": ({}, X, np.linspace(0, 1, 12), "Unknown label type.*Try RecurrentRegressor"),
+    "seed": ({"random_state": "a"}, X, Y, "random_state to be a whole number, .* got 'a'"),
+    "no series": ({}, [], [], "at least one series, but got none"),
     "class NaN": ({}, X, [np.nan] + [0.0, 1.0] * 5 + [1.0], "some are NaN"),
 }
 
@@ -280,6 +282,8 @@ def test_bad_input_is_one_sentence(case: str) -> None:
 def test_bad_answers_of_a_regression_are_one_sentence() -> None:
     with pytest.raises(InputError, match="a number for each series, but: .*NaN"):
         quick(RecurrentRegressor).fit(X, np.where(np.arange(12) == 2, np.nan, 1.0))
+    with pytest.raises(InputError, match="could not convert .* Try RecurrentClassifier"):
+        quick(RecurrentRegressor).fit(X, ["a", "b"] * 6)
     with pytest.raises(InputError, match="requires y to be passed"):
         quick(RecurrentRegressor).fit(X, None)
 

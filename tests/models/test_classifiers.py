@@ -102,7 +102,9 @@ def test_dropout_is_for_training_only(network: type[HCN] | type[ResMLP]) -> None
 def test_layers_that_cannot_be_passed_by_are_refused(
     network: type[HCN] | type[ResMLP], sizes: list[int]
 ) -> None:
-    with pytest.raises(InputError, match=rf"{network.__name__} expects.*equally wide"):
+    with pytest.raises(
+        InputError, match=rf"equally wide, and of the output of {network.__name__}, but got"
+    ):
         network(sizes)
 
 

@@ -141,6 +141,16 @@ def test_bad_options() -> None:
         LanguageModel("gru", 11, 4, [5], tied=True)
     with pytest.raises(InputError, match="at least one layer"):
         LanguageModel("gru", 11, 4, [])
+    with pytest.raises(InputError, match=r"a list of the units .* but got 4\. Try hidden"):
+        LanguageModel("lstm", 11, 4, 4)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected vocabulary to be at least 1"):
+        LanguageModel("lstm", 0, 4, [4])
+    with pytest.raises(InputError, match="expected embedding_size to be at least 1"):
+        LanguageModel("lstm", 11, 0, [4])
+    with pytest.raises(InputError, match=r"tokens \(batch, time\), but got the shape \(5,\)"):
+        LanguageModel("lstm", 11, 4, [4])(torch.zeros(5, dtype=torch.long))
+    with pytest.raises(InputError, match=r"whole numbers, but got torch\.float32"):
+        LanguageModel("lstm", 11, 4, [4])(torch.zeros(2, 5))
     with pytest.raises(InputError, match="expected hidden_dropout to be from 0 to 1"):
         LanguageModel("gru", 11, 4, [4], hidden_dropout=1.5)
 

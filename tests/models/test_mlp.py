@@ -49,7 +49,7 @@ def test_dropout_acts_in_training_only() -> None:
 
 
 def test_bad_sizes_and_names_are_refused() -> None:
-    with pytest.raises(InputError, match=r"sizes of its input.* got \[5\]"):
+    with pytest.raises(InputError, match=r"sizes of the input.* got \[5\]"):
         MLP([5])
     with pytest.raises(InputError, match="activation"):
         MLP([5, 5], activation="rely")  # type: ignore[arg-type]

@@ -58,6 +58,15 @@ def test_a_word_outside_the_vocabulary_of_pairs_is_named() -> None:
         model(torch.tensor([[1, 9, 2]]))
 
 
+def test_what_pairs_and_readers_cannot_be_made_of_or_told_is_refused() -> None:
+    with pytest.raises(InputError, match="expected vocabulary to be at least 1, but got -1"):
+        PairClassifier("gru", -1, 4, 6, 3)
+    with pytest.raises(InputError, match="tokens as a tensor of whole numbers, but got list"):
+        PairClassifier("gru", 5, 4, 6, 3)([[1, 2], [3]])
+    with pytest.raises(InputError, match=r"symbols from 0 to 2, .* but got 1 to 3"):
+        StrokeReader("gru", 4, 8, 3)(torch.zeros(2, 5, 4), torch.tensor([[1, 0], [3, 0]]))
+
+
 @pytest.mark.parametrize("cell", sorted(CELLS))
 def test_every_cell_reads_strokes(cell: str) -> None:
     options: Any = {"length": 12} if cell.startswith("decaynet") else {}

@@ -41,6 +41,13 @@ def test_samples_always_come_first() -> None:
         SequenceTagger("rnn", 3, 5, 4, batch_first=False)
 
 
+def test_no_outputs_and_lists_of_series_are_refused() -> None:
+    with pytest.raises(InputError, match="expected output_size to be at least 1, but got 0"):
+        SequenceClassifier("lstm", 3, 4, 0)
+    with pytest.raises(InputError, match=r"a PackedSequence, but got list\. Try .*pack_sequence"):
+        SequenceClassifier("lstm", 3, 4, 2)([torch.zeros(2, 3), torch.zeros(1, 3)])
+
+
 def test_dtype_and_device() -> None:
     model = SequenceClassifier("rnn", 3, 5, 4, dtype=torch.float64, device="meta")
     assert {p.dtype for p in model.parameters()} == {torch.float64}

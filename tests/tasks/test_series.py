@@ -57,7 +57,7 @@ def test_bad_series(tmp_path: Path) -> None:
     write(tmp_path, "1\t1\t3\n1\t5\t7\n")
     with pytest.raises(InputError, match="at least two classes .* all are of the class 1"):
         TimeSeries("Some", root=tmp_path)
-    write(tmp_path, "1\t1\tNaN\n2\t5\t7\n")
+    write(tmp_path, "1\tNaN\t1\n2\t5\t7\n")
     with pytest.raises(InputError, match="missing values"):
         TimeSeries("Some", root=tmp_path)
     write(tmp_path, "1\t1\n2\t5\n", "3\t1\n")

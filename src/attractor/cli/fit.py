@@ -16,7 +16,9 @@ class Answer(StrEnum):
     numbers = "numbers"
 
 
-File = Annotated[Path, typer.Argument(help="Series: .tsv as in UCR's archive, .ts as in UEA's.")]
+File = Annotated[
+    Path, typer.Argument(help="Series: .tsv as in UCR's archive or .csv, .ts as in UEA's.")
+]
 Labels = Annotated[
     Answer, typer.Option(help="What the labels are; numbers that are not whole are no classes.")
 ]

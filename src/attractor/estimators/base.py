@@ -113,7 +113,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
         """
         share = number("validation", self.validation, 0, 0.9)
         limit = math.inf if self.seconds is None else positive("seconds", self.seconds)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = _seed(self.random_state)
         generator = Generator().manual_seed(seed)
         held = held_rows(groups, share, generator=generator)
         kept = sorted({*range(len(groups))} - {*held})
@@ -248,6 +248,17 @@ class RecurrentEstimator(BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _seed(state: Any) -> int:
+    """A seed that scikit-learn's words for randomness stand for."""
+    try:
+        return int(check_random_state(state).randint(2**31 - 1))
+    except ValueError as error:
+        raise InputError(
+            f"expected random_state to be a whole number, None or a numpy RandomState, but got "
+            f"{state!r}. Try random_state=0."
+        ) from error
 
 
 def _dataset(data: Data, scaler: Scaled) -> TensorDataset:

@@ -29,7 +29,7 @@ class Given(NamedTuple):
 
 
 def read(path: str | Path, *, answers: Answers = "auto", labelled: bool = True) -> Given:
-    """The series of a ``.tsv`` file as in the UCR archive, or of a ``.ts`` file as in the UEA's.
+    """The series of a ``.tsv`` or ``.csv`` file, or of a ``.ts`` file: see `read_answers`.
 
     Args:
         path: the file, plain or compressed (``.gz``, ``.xz``).
@@ -68,6 +68,6 @@ def with_answers(given: Given, path: str | Path) -> tuple[Any, NDArray[Any]]:
     if given.y is None:
         raise InputError(
             f"expected a label for each series in {path} to learn from, but there are none. Give a "
-            "file whose lines begin (.tsv) or end (.ts) with one."
+            "file whose lines begin (.tsv, .csv) or end (.ts) with one."
         )
     return given.x, given.y

@@ -57,7 +57,8 @@ class RecurrentRegressor(RegressorMixin, RecurrentEstimator):
             array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"expected a number for each series, but: {' '.join(str(error).split())}"
+                f"expected a number for each series, but: {' '.join(str(error).split())}. Try "
+                "RecurrentClassifier for classes, and leave out series without a number."
             ) from error
         answers = torch.tensor(array)
         data = self._data(X, answers if answers.ndim == 2 else answers[:, None])

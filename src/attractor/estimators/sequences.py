@@ -39,6 +39,8 @@ def sequences(given: Any) -> Sequences:
         >>> sequences([np.ones((3, 2)), np.ones((4, 2))]).lengths
         tensor([3, 4])
     """
+    if isinstance(given, list | tuple) and not given:
+        raise InputError(f"expected at least one series, but got none. {HINT}")
     rows = _rows(given)
     found = _array(given) if rows is None else _padded(rows)
     _expect_finite(found)

@@ -111,7 +111,7 @@ class ConvNet(nn.Module):
         super().__init__()
         if min(*shape, classes, *channels, hidden_size, kernel_size) < 1 or kernel_size % 2 == 0:
             raise InputError(
-                "ConvNet expects sizes of at least 1 and kernels of odd size, but got "
+                "expected a ConvNet of sizes of at least 1 and kernels of odd size, but got "
                 f"shape={tuple(shape)}, classes={classes}, channels={list(channels)}, "
                 f"hidden_size={hidden_size}, kernel_size={kernel_size}. Try ConvNet((3, 32, 32))."
             )

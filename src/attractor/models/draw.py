@@ -81,7 +81,7 @@ class DRAW(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        if len(shape) != 3:
+        if len(shape) != 3 or min(shape) < 1:
             raise InputError(
                 f"expected images of channels, rows and columns, but got the shape {tuple(shape)}. "
                 "Try (1, 28, 28)."

@@ -87,7 +87,7 @@ def equal_width(name: str, sizes: Sequence[int]) -> int:
     """The width that all hidden layers share, as a connection past a layer needs it."""
     if len(sizes) < 3 or min(sizes) < 1 or len(set(sizes[1:-1])) != 1:
         raise InputError(
-            f"{name} expects the sizes of its input, of one or more hidden layers that are equally "
-            f"wide, and of its output, but got {list(sizes)}. Try [784, 100, 100, 10]."
+            "expected the sizes of the input, of one or more hidden layers that are equally wide, "
+            f"and of the output of {name}, but got {list(sizes)}. Try [784, 100, 100, 10]."
         )
     return sizes[1]

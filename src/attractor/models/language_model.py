@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells import Cell, Recurrent, weight_drop
 from attractor.cells.init import uniform_
-from attractor.checks import number
+from attractor.checks import number, whole
 from attractor.errors import InputError
 from attractor.models.choices import Reward, drawn
 from attractor.models.sequence import reader, readout, rewarded
@@ -120,9 +120,10 @@ class LanguageModel(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        if not hidden:
+        if not isinstance(hidden, Sequence) or not hidden:
             raise InputError(
-                "expected the units of at least one layer, but got none. Try hidden=[200]."
+                f"expected a list of the units of at least one layer, but got {hidden!r}. Try "
+                "hidden=[200]."
             )
         self.rates = {
             name: number(f"{name}_dropout", rate, 0, 1)
@@ -136,7 +137,9 @@ class LanguageModel(nn.Module):
         self.carry = carry
         self.activity = number("activity", activity, 0)
         self.slowness = number("slowness", slowness, 0)
-        self.embedding = nn.Embedding(vocabulary, embedding_size)
+        self.embedding = nn.Embedding(
+            whole("vocabulary", vocabulary, 1), whole("embedding_size", embedding_size, 1)
+        )
         uniform_(self.embedding.weight, number("init", init, 0), generator)
         self.layers = nn.ModuleList()
         inner: list[Recurrent] = []
@@ -167,6 +170,11 @@ class LanguageModel(nn.Module):
         return tuple(layer.initial_state(batch_size) for layer in layers)
 
     def forward(self, x: Tensor, state: tuple[Any, ...] | None = None) -> tuple[Any, Any]:
+        if x.dim() != 2:
+            raise InputError(
+                f"expected tokens (batch, time), but got the shape {tuple(x.shape)}. Try x[None] "
+                "for one text."
+            )
         state = self.initial_state(len(x)) if state is None else state
         raw = locked(self._embedded(x), self.rates["input"], self.training)
         choices = self.choices if self.training else None

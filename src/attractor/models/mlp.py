@@ -91,8 +91,8 @@ class MLP(nn.Module):
         super().__init__()
         if len(sizes) < 2 or min(sizes) < 1:
             raise InputError(
-                "MLP expects the sizes of its input, hidden layers and output, all at least 1, but "
-                f"got {list(sizes)}. Try [784, 32, 10]."
+                "expected the sizes of the input, hidden layers and output of an MLP, all at least "
+                f"1, but got {list(sizes)}. Try [784, 32, 10]."
             )
         if activation not in ACTIVATIONS:
             raise unknown("activation", activation, ACTIVATIONS)

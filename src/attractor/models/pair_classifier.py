@@ -8,7 +8,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from attractor.cells import Cell
 from attractor.cells.init import uniform_
-from attractor.checks import number
+from attractor.checks import number, whole
 from attractor.models.sequence import SequenceClassifier
 from attractor.models.tokens import embedded
 
@@ -62,7 +62,9 @@ class PairClassifier(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocabulary, embedding_size)
+        self.embedding = nn.Embedding(
+            whole("vocabulary", vocabulary, 1), whole("embedding_size", embedding_size, 1)
+        )
         uniform_(self.embedding.weight, 0.1, generator)
         self.dropout = nn.Dropout(number("dropout", dropout, 0, 1))
         self.classifier = SequenceClassifier(

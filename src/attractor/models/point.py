@@ -37,7 +37,9 @@ class Point(nn.Module):
     ) -> None:
         super().__init__()
         if dimension < 1:
-            raise InputError(f"Point expects at least 1 dimension, but got {dimension}. Try 10.")
+            raise InputError(
+                f"expected at least 1 dimension of a Point, but got {dimension}. Try 10."
+            )
         self.theta = nn.Parameter(torch.empty(dimension, device=device, dtype=dtype))
         normal_(self.theta, std, generator)
 

@@ -174,7 +174,7 @@ class ResNet(nn.Module):
             raise unknown("stem", stem, get_args(Stem))
         if classes < 1 or channels < 1:
             raise InputError(
-                "ResNet expects at least 1 class and 1 channel, but got "
+                "expected a ResNet of at least 1 class and 1 channel, but got "
                 f"classes={classes}, channels={channels}. Try ResNet(20, classes=10, channels=3)."
             )
         plan = PLANS[depth]

@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 from attractor.cells import Recurrent
 from attractor.cells.init import Initialiser, weights_
 from attractor.cells.layer.options import LayerCell
+from attractor.checks import whole
 from attractor.errors import InputError
 from attractor.models.choices import Choices, Reward, drawn
 from attractor.tasks import Penalised
@@ -184,6 +185,7 @@ def readout(
     init: Initialiser = "uniform",
 ) -> nn.Linear:
     """The linear layer from a recurrent layer's outputs, beside it and in its type."""
+    whole("output_size", output_size, 1)
     beside = next(layer.parameters())
     linear = nn.Linear(layer.output_size, output_size, device=beside.device, dtype=beside.dtype)
     weights_(linear.weight, init, layer.output_size, generator, rows=output_size)

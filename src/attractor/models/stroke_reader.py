@@ -118,5 +118,11 @@ class StrokeReader(nn.Module):
 
     def _fed(self, symbols: Tensor) -> Tensor:
         """Symbols ``(batch, n)`` as inputs."""
-        ones = F.one_hot(symbols, self.output_size).to(self.readout.weight.dtype)
+        try:
+            ones = F.one_hot(symbols, self.output_size).to(self.readout.weight.dtype)
+        except RuntimeError as error:
+            raise InputError(
+                f"expected symbols from 0 to {self.output_size - 1}, one for each output, but got "
+                f"{int(symbols.min())} to {int(symbols.max())}. Make the reader with more outputs."
+            ) from error
         return F.pad(ones, (self.input_size + 1, 0))

@@ -1,5 +1,6 @@
 """Numbers of tokens as vectors."""
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -16,11 +17,16 @@ def embedded(tokens: Tensor, table: Tensor) -> Tensor:
         table: a row of features for each token.
 
     Example:
-        >>> import torch
         >>> embedded(torch.tensor([[2, 0]]), torch.eye(3))
         tensor([[[0., 0., 1.],
                  [1., 0., 0.]]])
     """
+    if not isinstance(tokens, Tensor) or tokens.dtype not in (torch.int64, torch.int32):
+        kind = tokens.dtype if isinstance(tokens, Tensor) else type(tokens).__name__
+        raise InputError(
+            f"expected tokens as a tensor of whole numbers, but got {kind}. Try tokens.long(), and "
+            "pack_sequence for sentences that are not equally long."
+        )
     try:
         return F.embedding(tokens, table)
     except IndexError as error:

@@ -1,5 +1,6 @@
 """A page about a network that was fitted to somebody's series."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,22 @@ from attractor.report.figures import COLOURS, Figure, plot_text
 from attractor.report.seen import Seen, layout
 from attractor.results.numbers import plain, plural
 
+FLAGS = {
+    "hidden_size": "--hidden-size",
+    "num_layers": "--layers",
+    "learning_rate": "--learning-rate",
+    "epochs": "--epochs",
+    "batch_size": "--batch-size",
+    "validation": "--validation",
+    "patience": "--patience",
+    "seconds": "--seconds",
+    "random_state": "--seed",
+}
+"""What the parameters of an estimator are called on the command line."""
+CAUTION = (
+    "What was held back decided when to stop, so these numbers are better than those to expect of "
+    "new series."
+)
 MOST_CLASSES = 60
 """Beyond which a table of classes is not drawn."""
 
@@ -44,11 +61,32 @@ def fitted(model: RecurrentEstimator, x: Any, y: NDArray[Any], *, name: str) -> 
         lead=f"{len(y):,} series of {plural(model.n_features_in_, 'feature')}, "
         f"{len(model.held_):,} of them held back"
         f"{f' ({found})' if found else ''}. {model.hidden_size} units, {count:,} parameters, "
-        f"seed {model.random_state}. What was held back decided when to stop, so these numbers are "
-        "better than those to expect of new series.",
+        f"seed {model.random_state}. {_rate(model)}{CAUTION if model.held_ else ''}",
         sections=sections,
-        made=f"attractor fit {name} --cell {model.cell}",
+        made=_command(model, name),
     )
+
+
+def _rate(model: RecurrentEstimator) -> str:
+    """That training began anew, if it did."""
+    if model.learning_rate_ == model.learning_rate:
+        return ""
+    return (
+        f"With a rate of {model.learning_rate:g} training came to nothing; this is with "
+        f"{model.learning_rate_:g}. "
+    )
+
+
+def _command(model: RecurrentEstimator, name: str) -> str:
+    """What to type to fit the same again: all that is not the default."""
+    given, usual = model.get_params(), type(model)().get_params()
+    words = ["attractor", "fit", name, "--cell", str(model.cell)]
+    for parameter, flag in FLAGS.items():
+        if given[parameter] != usual[parameter]:
+            words += [flag, str(given[parameter])]
+    for option, value in (model.options or {}).items():
+        words += ["--option", f"{option}={value}"]
+    return shlex.join(words)
 
 
 def _curves(rows: Sequence[dict[str, Any]]) -> list[Seen]:
@@ -98,6 +136,7 @@ def _confusion(classes: NDArray[Any], right: NDArray[Any], said: NDArray[Any]) -
     axes = layout("said", "right")
     for axis in ("xaxis", "yaxis"):
         axes[axis]["type"] = "category"
+    axes["yaxis"]["autorange"] = "reversed"  # what is right lies on the diagonal from the top left
     wrong = table - np.diag(np.diag(table))
     told = f"{int(np.trace(table))} of {int(table.sum())} series that were held back are right."
     if wrong.any():

@@ -74,7 +74,8 @@ def _counted(said: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     if said.is_floating_point() and y.is_floating_point() and said.shape != y.shape:
         raise InputError(
             f"expected answers of the shape {tuple(y.shape)} that the right ones have, but the "
-            f"model gives {tuple(said.shape)}. Try y.reshape(n, 1) for a model with one output."
+            f"model gives {tuple(said.shape)}. Try y.reshape(n, 1) for a model with one output, or "
+            "y.long() for classes."
         )
     if batch.lengths is None or y.ndim == 1 or y.shape[1] != batch.x.shape[1]:
         return said, y

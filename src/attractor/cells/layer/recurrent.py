@@ -233,6 +233,11 @@ class Recurrent(nn.Module):
 
     def _time_major(self, x: Tensor) -> Tensor:
         """Check the input, and bring it to ``(time, batch, features)``."""
+        if not isinstance(x, Tensor):
+            raise InputError(
+                f"{type(self).__name__} expects x to be a tensor or a PackedSequence, but got "
+                f"{type(x).__name__}. Try torch.nn.utils.rnn.pack_sequence for a list of tensors."
+            )
         if x.dim() not in (2, 3):
             raise InputError(
                 f"{type(self).__name__} expects x of 3 dimensions, or 2 for one sequence, but got "

@@ -1,5 +1,6 @@
-"""Time series in the formats of the UCR and UEA archives, plain or compressed."""
+"""Time series in the formats of the UCR and UEA archives, and tables, plain or compressed."""
 
+import csv
 import lzma
 from itertools import product
 from pathlib import Path
@@ -13,6 +14,7 @@ from attractor.tasks.data.root import VARIABLE, data_root
 from attractor.tasks.data.text import read_text
 
 FOLDERS = ("ucr", "UCRArchive_2018")
+_FILL = ("", "nan")
 FORMS = tuple(f"{form}{packed}" for form in (".tsv", ".ts") for packed in ("", ".gz", ".xz"))
 
 
@@ -55,7 +57,7 @@ def load_series(
 
 
 def read_series(path: Path) -> Series:
-    """The time series of a file, each a line: ``.tsv`` has one dimension, ``.ts`` any number."""
+    """The time series of a file, each a line; `read_answers` says of which forms."""
     return read_answers(path)[0]
 
 
@@ -65,6 +67,11 @@ def read_answers(path: Path, *, labelled: bool = True) -> tuple[Series, bool]:
     They are where a ``.ts`` file says ``@targetlabel true``, and where all are numbers of which
     some are not whole.
 
+    A line of a ``.ts`` file has any number of dimensions and then its class. One of a ``.tsv`` file
+    has its class and then one dimension, between tabs, and one of a ``.csv`` file the same between
+    commas, where a first line may name the columns. A shorter series ends with ``NaN``, as in
+    UCR's archive, or with nothing.
+
     Args:
         path: the file, plain or compressed.
         labelled: whether each series has its class; ``@classlabel false`` in a ``.ts`` file says so
@@ -72,30 +79,64 @@ def read_answers(path: Path, *, labelled: bool = True) -> tuple[Series, bool]:
     """
     if not path.is_file():
         raise InputError(
-            f"expected a file of time series, but there is no file {path}. Give a .tsv or .ts file."
+            f"expected a file of time series, but there is no file {path}. Give a .tsv, .csv or "
+            ".ts file."
         )
-    form = path.suffix if path.suffix in (".tsv", ".ts") else path.with_suffix("").suffix
+    form = path.with_suffix("").suffix if path.suffix in (".gz", ".xz") else path.suffix
     try:
         lines = [line.strip() for line in read_text(path).splitlines()]
         said = {tuple(line.lower().split()[:2]) for line in lines if line.startswith("@")}
         labelled = labelled and ("@classlabel", "false") not in said
-        parse = _parse_ts if form == ".ts" else _parse_tsv
-        rows = [parse(line, labelled) for line in lines if line and line[0] not in "#@"]
-        found = _padded(rows)
+        found = _padded(_parsed(lines, form, labelled))
         real = labelled and (("@targetlabel", "true") in said or _fractions(found.y))
         return (found if labelled else found._replace(y=[])), real
     except (ValueError, EOFError, OSError, lzma.LZMAError) as error:
         raise InputError(
-            f"expected time series in {path}, one a line, but got: {error}. "
-            "Get the file again, or leave it out."
+            f"expected time series in {path}, one a line, but got: {error}. Try a label and then "
+            "numbers in each line (.tsv with tabs, .csv with commas), or a .ts file."
         ) from error
 
 
-def _parse_tsv(line: str, labelled: bool) -> tuple[NDArray[np.float32], str]:
-    label, *values = line.split("\t") if labelled else ["", *line.split("\t")]
-    if not values:
-        raise ValueError("a line without tabs")
-    return np.array(values, np.float32)[:, None], label
+def _parsed(lines: list[str], form: str, labelled: bool) -> list[tuple[NDArray[np.float32], str]]:
+    """Each series with its label; what is wrong with a line is told with its number."""
+    rows: list[tuple[NDArray[np.float32], str]] = []
+    for place, line in enumerate(lines, 1):
+        if not line or line[0] in "#@":
+            continue
+        try:
+            if form == ".ts":
+                rows.append(_parse_ts(line, labelled))
+                continue
+            cells = next(csv.reader([line])) if form == ".csv" else line.split("\t")
+            label, *values = cells if labelled else ["", *cells]
+            if not values:
+                raise ValueError(f"a line without {'commas' if form == '.csv' else 'tabs'}")
+            if rows or not _names(values):
+                rows.append((_column(values), label))
+        except ValueError as error:
+            raise ValueError(f"{error} (line {place})") from error
+    return rows
+
+
+def _names(values: list[str]) -> bool:
+    """Whether a line names columns: none of its values is a number."""
+    return not any(map(_number, values))
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not text.strip()  # a value that is missing
+    return True
+
+
+def _column(values: list[str]) -> NDArray[np.float32]:
+    """One dimension, without what fills a table up behind its end."""
+    ends = [place for place, value in enumerate(values, 1) if value.strip().lower() not in _FILL]
+    if not ends:
+        raise ValueError("a series without values")
+    return np.array([value.strip() or "nan" for value in values[: ends[-1]]], np.float32)[:, None]
 
 
 def _parse_ts(line: str, labelled: bool) -> tuple[NDArray[np.float32], str]:
@@ -125,6 +166,6 @@ def _padded(rows: list[tuple[NDArray[np.float32], str]]) -> Series:
     for place, (values, _) in enumerate(rows):
         x[place, : len(values)] = values
     if not (whole := np.isfinite(x).all((1, 2))).all():
-        raise ValueError(f"missing values (NaN) in series {int(whole.argmin())}")
+        raise ValueError(f"missing values (NaN) in series {int(whole.argmin())}, before its end")
     ragged = lengths.min() < lengths.max()
     return Series(x, lengths if ragged else None, [label for _, label in rows])
