@@ -90,6 +90,15 @@ def test_seeds_counts_and_medians_where_unsolved_runs_are_the_last(shown: Any) -
     ]
 
 
+def test_numbers_of_a_target_stand_beside_ours(shown: Any) -> None:
+    table = {"target": "002/table-2", "printed": "test accuracy, mean"}
+    rows = {"A": "MNIST, LSTM 32 units"}
+    found = shown(["A", "B"], {"head": "theirs", "published": rows, **table}, source="theirs")
+    assert found[:2] == ["| a | 95.1 ± 0.2 |", "| b |  |"]
+    with pytest.raises(AssertionError, match="002/table-2 has 0 numbers"):
+        shown(["A"], {"head": "theirs", "published": {"A": "Nobody"}, **table}, source="theirs")
+
+
 def test_a_median_beyond_the_solved_is_not_known() -> None:
     column = Column("update", digits=0)
     infinite = float("inf")

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from attractor.estimates import estimate
 from attractor.experiments.table import load
 from attractor.reproduction.outcomes import Outcomes, stored
+from attractor.reproduction.published import of_target
 from attractor.reproduction.summary import table
 
 Show = Literal["mean", "seeds", "median", "count"]
@@ -36,6 +37,9 @@ class Column:
         split: with ``step``: what was logged of this split at that step, not at the end.
         step: of the row that was logged.
         published: by the key of a row, what others have printed, as they have it.
+        target: with ``printed``: ``published`` has the rows of that target's table, whose numbers
+            are shown.
+        printed: the column of that table.
     """
 
     head: str
@@ -48,6 +52,8 @@ class Column:
     split: str = ""
     step: int = 0
     published: Mapping[str, str] | None = None
+    target: str = ""
+    printed: str = ""
 
     def text(self, value: float) -> str:
         """A value of the measure, as the column prints it."""
@@ -133,7 +139,7 @@ def _variants(experiment: str) -> tuple[str, ...]:
 
 def _cell(one: Comparison, column: Column, key: str) -> Cell:
     if column.published is not None:
-        return Cell(column.published.get(key, ""))
+        return Cell(_printed(column, column.published.get(key, "")))
     experiment = column.experiment or one.experiment
     labels = (given.format(key) for given in column.variants)
     label = next((label for label in labels if label in _variants(experiment)), None)
@@ -146,6 +152,17 @@ def _cell(one: Comparison, column: Column, key: str) -> Cell:
         return Cell("all diverged" if diverged else "not run", len(diverged))
     lost = len(diverged - values.keys())
     return Cell(SHOWN[column.show](column, values), len(values), lost)
+
+
+def _printed(column: Column, said: str) -> str:
+    """What others have printed, or the number of a target that is named in its place."""
+    if not (column.target and said):
+        return said
+    wanted = (said, column.printed)
+    found = [one for one in of_target(column.target) if (one.row, one.column) == wanted]
+    assert len(found) == 1, f"{column.target} has {len(found)} numbers of {wanted}"
+    spread = "" if found[0].spread is None else f" ± {found[0].spread:g}"
+    return f"{found[0].value:g}{spread}"
 
 
 def _values(found: Outcomes, column: Column, experiment: str, label: str) -> dict[int, float]:
