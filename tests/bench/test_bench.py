@@ -6,20 +6,27 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 from attractor.bench import Result, Shape, bench, load, losses, save, tables
-from attractor.bench.cells import PEERS, SHAPES, Case, Timed, cases, fitting, measure, works
-from attractor.bench.growth import Growth, exponent, of_cell, of_starts
-from attractor.bench.room import has_room, kept_bytes
-from attractor.bench.timing import best_of, threads
+from attractor.bench.cells import SHAPES, cases, measure
+from attractor.bench.growth import of_cell, of_starts
+from attractor.bench.kept import Kept
+from attractor.bench.room import FEW, Cost, cost
+from attractor.bench.run import Grow
+from attractor.bench.timing import Work, best_of, threads
+from attractor.bench.works import PEERS, fitting, passes
 from attractor.cells import CELLS
 from attractor.errors import InputError
+from attractor.results.speed import Case, Growth, Timed, exponent, found_in, row
+from attractor.training import Stopped
 from experiments.helpers import called
 
 SMALL = Shape(5, 3, 2, 8)
@@ -52,32 +59,40 @@ class Clock:
 
 def test_best_of_takes_turns_and_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    works = {"a": clock.work("a", 1, 30, 10, 20), "b": clock.work("b", 2, 5, 6, 7)}
-    took = best_of(works, seconds=0)
-    assert clock.order == ["a", "b"] * 4  # the first turn does not count
+    works = {"a": clock.work("a", 30, 10, 20), "b": clock.work("b", 5, 6, 7)}
+    took = best_of(works, seconds=0, turns=3)
+    assert clock.order == ["a", "b"] * 3
     assert took == {"a": 10, "b": 5}
 
 
-def test_best_of_goes_on_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_of_begins_no_turn_that_would_end_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    assert best_of({"a": clock.work("a", 9, *[4] * 6)}, seconds=22, turns=2) == {"a": 4}
-    assert len(clock.order) == 7
+    assert best_of({"a": clock.work("a", 9, *[4] * 9)}, seconds=22) == {"a": 4}
+    assert clock.now == 9 + 3 * 4  # a fourth would end at 25
+
+
+def test_what_is_slow_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    works = {
+        "slow": clock.work("slow", 50),
+        "layer": clock.work("layer", *[2] * 9),
+        "gru": clock.work("gru", *[3] * 9),
+    }
+    took = best_of(works, seconds=66, spared=["slow", "gru"])
+    assert took == {"slow": 50, "layer": 2, "gru": 3}
+    assert clock.order == ["slow", "layer", "gru"] + ["layer", "gru"] * 2
+    assert clock.now == 65
+    late = Clock(monkeypatch)
+    best_of({"slow": late.work("slow", 50), "layer": late.work("layer", 2, 2)}, 1, 2, ["slow"])
+    assert late.order == ["slow", "layer", "layer"]  # what is judged is done twice, come what may
 
 
 def test_one_thread_is_timed_by_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = list[str]()
-
-    def noted(name: str) -> float:
-        seen.append(name)
-        return 0.0
-
-    for name in ("process_time", "perf_counter"):
-        monkeypatch.setattr(time, name, partial(noted, name))
-    for number, clock in ((1, "process_time"), (2, "perf_counter")):
-        seen.clear()
+    for name, tick in (("process_time", 1), ("perf_counter", 10)):
+        monkeypatch.setattr(time, name, partial(next, count(0, tick)))
+    for number, tick in ((1, 1), (2, 10)):
         with threads(number):
-            best_of({"a": lambda: None}, seconds=-1, turns=1)
-        assert seen[-3:-1] == [clock, clock]
+            assert best_of({"a": lambda: None}, seconds=-1, turns=1) == {"a": tick}
 
 
 def test_threads_are_put_back() -> None:
@@ -95,24 +110,26 @@ def test_ratios_are_of_speed() -> None:
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_every_cell_has_work_that_trains(cell: str) -> None:
-    for name, work in works(Case(cell, SMALL, "training", 1)).items():
-        assert name in ("layer", "eager", "lstm", "gru")
-        work()
+    found = passes(Case(cell, SMALL, "training", 1))
+    assert list(found) == ["layer", "eager", "lstm", "gru"]
+    for passing in found.values():
+        passing(SMALL.steps)()
 
 
 def test_layer_and_loop_are_one_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    outputs = []
+    outputs = list[torch.Tensor]()
     monkeypatch.setattr(
-        "attractor.bench.cells.forward", lambda layer, x: lambda: outputs.append(layer(x))
+        "attractor.bench.works.forward", lambda layer, x: lambda: outputs.append(layer(x))
     )
-    done = works(CASE._replace(way="forward"))
-    done["layer"]()
-    done["eager"]()
+    found = passes(CASE._replace(way="forward"))
+    for name, steps in (("layer", 5), ("eager", 5), ("eager", 3)):
+        found[name](steps)()
     torch.testing.assert_close(outputs[0], outputs[1])
+    torch.testing.assert_close(outputs[0][:3], outputs[2])
 
 
 def test_forward_keeps_no_gradient() -> None:
-    work = works(CASE._replace(way="forward"))["layer"]
+    work = passes(CASE._replace(way="forward"))["layer"](5)
     with pytest.MonkeyPatch.context() as patch:
         seen = list[bool]()
 
@@ -143,15 +160,93 @@ def test_installed_peers_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert measure(found[0], 0, turns=1).eager is None
 
 
-def test_case_without_room_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    once, twice = (kept_bytes(CASE._replace(shape=SMALL._replace(steps=n))) for n in (20, 40))
-    assert once > 20 * 3 * 8 * 4  # a state of each step at least
-    assert twice == pytest.approx(2 * once, rel=0.01)
+def test_a_few_steps_tell_what_all_cost() -> None:
+    found = passes(CASE)["eager"]
+    loop = cost(found, 5)
+    assert loop.bytes > 3 * 8 * 4  # a state of each sequence at least
+    assert loop.seconds > 0
+    forward = cost(passes(CASE._replace(way="forward"))["eager"], 5)
+    assert forward.bytes == 0
+
+
+def test_the_loop_is_done_for_as_many_steps_as_are_affordable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("attractor.bench.room.memory", lambda: 1000)
+    assert Cost(1.0, 0.1).affordable(1000) == 100  # ten seconds
+    assert Cost(10.0, 0.1).affordable(1000) == 50  # half of the memory
+    assert Cost(10.0, 0.1).affordable(20) == 20
+    assert Cost(1e9, 0.1).affordable(1000) == FEW
+    done = list[int]()
+
+    def turns(works: dict[str, Work], *_: object) -> dict[str, float]:
+        assert [*works] == ["layer", "eager", "lstm", "gru"]
+        works["eager"]()
+        return {"layer": 2.0, "eager": 3.0, "lstm": 4.0, "gru": 5.0}
+
+    def looped(layer: object, x: torch.Tensor) -> Work:
+        return lambda: done.append(len(x))
+
+    monkeypatch.setattr("attractor.bench.cells.best_of", turns)
+    monkeypatch.setattr("attractor.bench.cells.cost", lambda *_: Cost(1.0, 1.0))
+    monkeypatch.setattr("attractor.bench.works.trained", looped)
+    found = measure(CASE._replace(shape=SMALL._replace(steps=40)), 0)
+    assert done == [10]
+    assert (found.seconds, found.eager, found.lstm, found.gru) == (2.0, 12.0, 4.0, 5.0)
+
+
+def test_a_layer_without_room_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attractor.bench.room.memory", lambda: 100)
-    assert not has_room(CASE)
-    assert has_room(CASE._replace(way="forward"))
-    result = bench(cells=["gru"], shapes=[SMALL], seconds=0.0, quick=True)
-    assert "gru training 5,3,2,8, 1 thread" in result.left_out
+    result = bench(cells=["gru"], shapes=[SMALL], seconds=0.0, quick=True, threads=[1])
+    assert result.left_out == (
+        "gru training 5,3,2,8, 1 thread: left out, for it would take more than half of the "
+        "machine's memory.",
+    )
+    assert [str(one) for one in result.timed] == ["gru forward 5,3,2,8, 1 thread"]
+
+
+def test_a_benchmark_that_is_stopped_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured, told, most = list[str](), list[tuple[int, int]](), 3
+
+    def taken(one: Case | Grow, *_: object) -> Timed | Growth:
+        if len(measured) == most:
+            raise Stopped
+        measured.append(str(one))
+        if isinstance(one, Case):
+            return Timed(one, 1.0, 2.0, 3.0, 4.0)
+        return Growth(one.what, one.axis, (1, 2), (1.0, 2.0))
+
+    def again(seconds: float = 0.0) -> Result:
+        told.clear()
+        asked: Any = {"cells": ["gru"], "shapes": [SMALL], "threads": [1], "seconds": seconds}
+        part = tmp_path / "bench.json.part"
+        return bench(**asked, part=part, on_case=lambda done, total, _: told.append((done, total)))
+
+    monkeypatch.setattr("attractor.bench.run._measured", taken)
+    with pytest.raises(Stopped):
+        again()
+    assert told[0] == (0, 9)
+    most = 9
+    result = again()
+    assert told[0] == (3, 9)
+    assert told[-1] == (9, 9)
+    assert len({*measured}) == len(measured) == 9  # each once
+    assert [one.case.way for one in result.timed] == ["forward", "training"]
+    assert [one.axis for one in result.growth[:3]] == ["steps", "batch", "units"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_times_that_were_made_otherwise_are_not_taken_up(tmp_path: Path) -> None:
+    path, rows = tmp_path / "some.part", (row, found_in)
+    Kept[Timed | Growth](path, {"seconds": 1.0}, *rows).add(RESULT.timed[0])
+    Kept[Timed | Growth](path, {"seconds": 1.0}, *rows).add(RESULT.growth[0])
+    both = [RESULT.timed[0], RESULT.growth[0]]
+    assert Kept(path, {"seconds": 1.0}, *rows).found == both
+    assert Kept(path, {"seconds": 2.0}, *rows).found == []
+    path.write_text("{")
+    assert Kept(path, {"seconds": 1.0}, *rows).found == []
 
 
 def test_exponents() -> None:

@@ -15,7 +15,15 @@ from attractor.bench.optimisers import CONTENDERS, HORIZONS, TASKS, bench, rules
 from attractor.bench.optimisers.contenders import contender, make, package, rung, without_weights
 from attractor.bench.optimisers.run import all_cases
 from attractor.bench.optimisers.tasks import problem
-from attractor.bench.optimisers.trial import TUNING_SEED, Case, Kept, Trial, measure, tuned
+from attractor.bench.optimisers.trial import (
+    TUNING_SEED,
+    Case,
+    Trial,
+    kept_in,
+    measure,
+    outcome,
+    tuned,
+)
 from attractor.cli.commands import app
 from attractor.errors import InputError
 from attractor.optimisers import OPTIMISERS, shipped
@@ -115,7 +123,7 @@ def test_rates_are_chosen_on_validation_data_of_another_seed(
     assert tuning == [(rate, TUNING_SEED, "valid") for rate in (1e-3, 3e-3, 1e-2)]
     assert counted == [(3e-3, 0, "test"), (3e-3, 1, "test")]
     assert TUNING_SEED not in CASE.seeds
-    found = Kept(CASE, tmp_path).outcome(CASE)
+    found = outcome(CASE, tmp_path)
     assert found is not None
     assert (found.rate, found.tried, found.losses) == (3e-3, (1e-3, 3e-3, 1e-2), (1.0, 2.0))
     assert found.seconds == pytest.approx(0.4)
@@ -125,7 +133,7 @@ def test_what_is_done_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     done = fake(monkeypatch)
     with pytest.raises(Stopped):
         measure(CASE, folder=tmp_path, stop=lambda: len(done) == 4)
-    assert Kept(CASE, tmp_path).outcome(CASE) is None
+    assert outcome(CASE, tmp_path) is None
     measure(CASE, folder=tmp_path, stop=never)
     assert len(done) == 5
     more = CASE._replace(seeds=(0, 1, 7))
@@ -135,18 +143,18 @@ def test_what_is_done_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     changed = json.loads(file.read_text())
     changed["key"]["weights"] = ["of another rule"]
     file.write_text(json.dumps(changed))
-    assert Kept(CASE, tmp_path).trials == []
+    assert kept_in(tmp_path, CASE).found == []
     file.write_text("{")
-    assert Kept(CASE, tmp_path).trials == []
+    assert kept_in(tmp_path, CASE).found == []
 
 
 def test_a_training_that_diverges_is_infinitely_bad(tmp_path: Path) -> None:
     case = Case("quadratic", 40, "sgd", (0,), True)
     found = trial.train(case, 1e30, 0, "test")
     assert found.loss == math.inf
-    kept = Kept(case, tmp_path)
+    kept = kept_in(tmp_path, case)
     kept.add(found)
-    assert Kept(case, tmp_path).trials == [found]
+    assert kept_in(tmp_path, case).found == [found]
 
 
 def test_what_takes_too_long_is_left_out_of_the_quick_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from attractor.bench.optimisers.trial import Case, Kept, train
+from attractor.bench.optimisers.trial import Case, kept_in, train
 from attractor.errors import InputError
 from attractor.models import MLP
 from attractor.optimisers import Celo, View, attach, load_celo, save_rule
@@ -149,5 +149,6 @@ def test_the_benchmark_takes_a_file_and_tells_it_the_horizon(tmp_path: Path) -> 
         case = Case("quadratic", 9, str(path), (0,), True)
         losses.append(train(case, None, 0, "test").loss)
     assert losses[0] == losses[1]
-    assert Kept(case, tmp_path).path.name == "quadratic-9-mine.json"
-    assert Kept(case, tmp_path).key["weights"]
+    kept = kept_in(tmp_path, case)
+    assert kept.path == tmp_path / "trials" / "quadratic-9-mine.json"
+    assert kept.key["weights"]

@@ -1,51 +1,13 @@
-"""What is measured of a cell: beside torch's own layers, the loop without kernels, and peers."""
+"""What is measured of cells: beside torch's own layers, the loop without kernels, and peers."""
 
-import importlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
 
-import torch
-from torch import Tensor, nn
-
-from attractor.bench.timing import TURNS, Work, best_of, threads
-from attractor.cells import CELLS, Recurrent
-from attractor.cells.layer.unroll import unroll
+from attractor.bench.room import cost
+from attractor.bench.timing import TURNS, best_of, threads
+from attractor.bench.works import passes, peers
+from attractor.cells import CELLS
 from attractor.errors import InputError, unknown
-
-Way = Literal["forward", "training"]
-WAYS: tuple[Way, ...] = ("forward", "training")
-
-
-class Shape(NamedTuple):
-    """Steps, sequences, features and units of a layer.
-
-    Example:
-        >>> Shape.of("120,10,10,128")
-        Shape(steps=120, batch=10, inputs=10, units=128)
-        >>> str(Shape(35, 20, 650, 650))
-        '35,20,650,650'
-    """
-
-    steps: int
-    batch: int
-    inputs: int
-    units: int
-
-    @classmethod
-    def of(cls, text: str) -> "Shape":
-        """A shape from four numbers with commas between them."""
-        parts = text.split(",")
-        if len(parts) != 4 or not all(p.strip().isdecimal() and int(p) > 0 for p in parts):
-            raise InputError(
-                f"expected a shape as steps,batch,inputs,units, but got {text!r}. "
-                "Try 120,10,10,128."
-            )
-        return cls(*map(int, parts))
-
-    def __str__(self) -> str:
-        return ",".join(map(str, self))
-
+from attractor.results.speed import WAYS, Case, Shape, Timed
 
 SHAPES = (
     Shape(784, 100, 1, 100),
@@ -60,59 +22,6 @@ SHAPES = (
 )
 """Five that a kernel must do well on, and four of published experiments."""
 QUICK = (Shape(100, 1, 10, 64), Shape(35, 20, 64, 64))
-
-PEERS = {
-    "torchrecurrent": ("LSTM", "GRU", "JANET", "NRU", "FastGRNN"),
-    "sru": ("SRU",),
-}
-"""Other libraries whose layers are called as ours, with those of their layers that we have too."""
-
-
-class Case(NamedTuple):
-    """One thing to measure."""
-
-    cell: str
-    shape: Shape
-    way: Way
-    threads: int
-
-    def __str__(self) -> str:
-        with_ = "1 thread" if self.threads == 1 else f"{self.threads} threads"
-        return f"{self.cell} {self.way} {self.shape}, {with_}"
-
-
-@dataclass(frozen=True)
-class Timed:
-    """The best time of a layer, and of those measured in turns with it.
-
-    Args:
-        case: what was measured.
-        seconds: of the layer.
-        eager: of the same cell in the plain loop, or None for a peer's layer.
-        lstm: of ``nn.LSTM`` with as many units.
-        gru: of ``nn.GRU``.
-    """
-
-    case: Case
-    seconds: float
-    eager: float | None
-    lstm: float
-    gru: float
-
-    @property
-    def to_lstm(self) -> float:
-        """How many times as fast as ``nn.LSTM``."""
-        return self.lstm / self.seconds
-
-    @property
-    def to_gru(self) -> float:
-        """How many times as fast as ``nn.GRU``."""
-        return self.gru / self.seconds
-
-    @property
-    def to_eager(self) -> float | None:
-        """How many times as fast as the plain loop."""
-        return None if self.eager is None else self.eager / self.seconds
 
 
 def cases(
@@ -132,70 +41,25 @@ def cases(
     ]
 
 
-def peers() -> Iterator[str]:
-    """The layers of other libraries that are installed: ``sru.SRU``."""
-    for library, layers in PEERS.items():
-        try:
-            found = importlib.import_module(library)
-        except Exception:  # noqa: S112 - one that is broken is as good as none
-            continue
-        yield from (f"{library}.{layer}" for layer in layers if hasattr(found, layer))
-
-
 def measure(case: Case, seconds: float, turns: int = TURNS) -> Timed:
-    """Measure one case: its layer in turns with those that it is compared with."""
-    with threads(case.threads):
-        took = best_of(works(case), seconds, turns)
-    return Timed(case, took["layer"], took.get("eager"), took["lstm"], took["gru"])
+    """Measure one case: its layer in turns with those that it is compared with.
 
-
-def works(case: Case) -> dict[str, Work]:
-    """What is done in turns, by name."""
-    steps, batch, inputs, units = case.shape
-    units = fitting(case.cell, units)
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(steps, batch, inputs, generator=generator)
-    layers: dict[str, Callable[[Tensor], Tensor]] = {}
-    library, _, name = case.cell.rpartition(".")
-    if library:
-        layers["layer"] = _first_of(getattr(importlib.import_module(library), name)(inputs, units))
-    else:
-        ours = Recurrent(case.cell, inputs, units, generator=generator)
-        layers["layer"], layers["eager"] = _first_of(ours), _looped(ours.cells[0])
-    layers["lstm"], layers["gru"] = map(_first_of, (nn.LSTM(inputs, units), nn.GRU(inputs, units)))
-    do = trained if case.way == "training" else forward
-    return {name: do(layer, x) for name, layer in layers.items()}
-
-
-def fitting(cell: str, units: int) -> int:
-    """As many units, or the next power of two for cells that need one.
-
-    Example:
-        >>> fitting("lstm", 100), fitting("eurnn", 100), fitting("goru", 64)
-        (100, 128, 64)
+    ``nn.LSTM`` is done as often as the layer; ``nn.GRU`` and the plain loop, which is slow, at
+    least once. A loop that would take too long or too much memory is done for its first steps
+    alone, and its time is that of a step times their number.
     """
-    return 1 << (units - 1).bit_length() if cell in ("eurnn", "goru") else units
-
-
-def forward(layer: Callable[[Tensor], Tensor], x: Tensor) -> Work:
-    """A pass without gradients."""
-
-    def work() -> None:
-        with torch.no_grad():
-            layer(x)
-
-    return work
-
-
-def trained(layer: Callable[[Tensor], Tensor], x: Tensor) -> Work:
-    """A pass there and back."""
-    return lambda: layer(x).sum().backward()  # type: ignore[no-untyped-call]
-
-
-def _first_of(layer: Any) -> Callable[[Tensor], Tensor]:
-    return lambda x: layer(x)[0]
-
-
-def _looped(cell: Any) -> Callable[[Tensor], Tensor]:
-    """One cell in the plain time loop, whether it has a kernel or not."""
-    return lambda x: unroll(cell, cell.prepare(x), cell.initial_state(x.shape[1])).output
+    steps = case.shape.steps
+    with threads(case.threads):
+        found = passes(case)
+        if not cost(found["layer"], steps).has_room(steps):
+            raise InputError(
+                f"{case}: left out, for it would take more than half of the machine's memory."
+            )
+        done = {name: passing(steps) for name, passing in found.items()}
+        looped = steps
+        if "eager" in found:
+            looped = cost(found["eager"], steps).affordable(steps)
+            done["eager"] = found["eager"](looped)
+        took = best_of(done, seconds, turns, [name for name in ("gru", "eager") if name in done])
+    eager = took["eager"] * steps / looped if "eager" in took else None
+    return Timed(case, took["layer"], eager, took["lstm"], took["gru"])

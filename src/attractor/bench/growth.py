@@ -1,19 +1,18 @@
 """How time grows with size: the exponent that fits best."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
 
-from attractor.bench.cells import Case, Shape, works
 from attractor.bench.timing import TURNS, Work, best_of, threads
+from attractor.bench.works import passes
 from attractor.cells import GRUCell
 from attractor.continual import train
 from attractor.continual.strategies.table import STRATEGIES
 from attractor.dynamics import fixed_points
 from attractor.models import MLP
+from attractor.results.speed import Case, Growth, Shape
 from attractor.tasks.streams import permuted_images
 
 BASE = Shape(steps=64, batch=8, inputs=8, units=64)
@@ -25,51 +24,11 @@ STARTS = (50, 100, 200, 400)
 SEARCHED = "fixed points of a gru"
 
 
-@dataclass(frozen=True)
-class Growth:
-    """Times of one thing at several sizes.
-
-    Args:
-        what: a cell, a strategy or a search.
-        axis: what grows: ``steps``, ``batch``, ``units``, ``tasks`` or ``starts``.
-        sizes: of it.
-        seconds: at each of them.
-    """
-
-    what: str
-    axis: str
-    sizes: tuple[int, ...]
-    seconds: tuple[float, ...]
-
-    @property
-    def exponent(self) -> float:
-        """The k of the power of the size that fits the times best."""
-        return exponent(self.sizes, self.seconds)
-
-
-def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    r"""The k of :math:`a n^k` that fits best, by least squares of logarithms.
-
-    Example:
-        >>> round(exponent([1, 2, 4], [3.0, 12.0, 48.0]), 6)
-        2.0
-    """
-    xs, ys = ([math.log(value) for value in values] for values in (sizes, seconds))
-    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
-    upper = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
-    return upper / sum((a - x) ** 2 for a in xs)
-
-
 def of_cell(cell: str, axis: str, seconds: float, turns: int = TURNS) -> Growth:
     """How the training of a cell grows with steps, batch or units, in one thread."""
     shapes = {size: BASE._replace(**{axis: size}) for size in AXES[axis]}
-    return _grown(
-        cell,
-        axis,
-        {n: works(Case(cell, shape, "training", 1))["layer"] for n, shape in shapes.items()},
-        seconds,
-        turns,
-    )
+    works = {n: _trained(cell, shape) for n, shape in shapes.items()}
+    return _grown(cell, axis, works, seconds, turns)
 
 
 def of_tasks(strategy: str, seconds: float, turns: int = TURNS) -> Growth:
@@ -82,6 +41,10 @@ def of_starts(seconds: float, turns: int = TURNS) -> Growth:
     cell = GRUCell(1, 64, generator=torch.Generator().manual_seed(0))
     works = {n: partial(fixed_points, cell, n) for n in STARTS}
     return _grown(SEARCHED, "starts", works, seconds, turns)
+
+
+def _trained(cell: str, shape: Shape) -> Work:
+    return passes(Case(cell, shape, "training", 1))["layer"](shape.steps)
 
 
 def _learnt(strategy: str, tasks: int) -> Callable[[], object]:

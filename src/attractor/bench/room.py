@@ -1,35 +1,64 @@
-"""Whether the memory of the machine is enough for a pass there and back."""
+"""What a pass costs in memory and time, told from a few of its steps."""
 
 import os
+import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from attractor.bench.cells import Case, works
+from attractor.bench.timing import Work
 
 SHARE = 0.5
-"""Of the memory that is there, what a case may take."""
+"""Of the memory that is there, what a pass may take."""
+LONGEST = 10.0
+"""Seconds that a pass of the plain loop may take."""
 FEW = 4
-"""Steps after which it is clear what one of them keeps."""
+"""Steps after which it is clear what one of them costs: they are alike."""
 
 
-def has_room(case: Case) -> bool:
-    """Whether what the case keeps for its way back fits into half of the machine's memory."""
-    return case.way == "forward" or kept_bytes(case) < SHARE * memory()
+class Cost(NamedTuple):
+    """Of one step of a pass: the bytes that autograd keeps for the way back, and the seconds."""
+
+    bytes: float
+    seconds: float
+
+    def has_room(self, steps: int) -> bool:
+        """Whether what so many steps keep fits into half of the machine's memory."""
+        return self.bytes * steps < SHARE * memory()
+
+    def affordable(self, steps: int) -> int:
+        """Of so many steps, as many as fit into half of the memory and `LONGEST`, or a few.
+
+        Example:
+            >>> Cost(bytes=1.0, seconds=0.1).affordable(30)
+            30
+            >>> Cost(bytes=1.0, seconds=0.1).affordable(300)
+            100
+        """
+        most = min(LONGEST / max(self.seconds, 1e-9), SHARE * memory() / max(self.bytes, 1e-9))
+        return min(steps, max(FEW, round(most)))
 
 
-def kept_bytes(case: Case) -> float:
-    """What autograd keeps of the plain loop (the layer, if it has none): steps are alike, and so
-    a few of them tell."""
-    few = case._replace(shape=case.shape._replace(steps=min(FEW, case.shape.steps)))
-    done = works(few)
-    kept = Kept()
-    with kept:
-        done.get("eager", done["layer"])()
-    return kept.bytes * case.shape.steps / few.shape.steps
+def cost(passing: Callable[[int], Work], steps: int) -> Cost:
+    """What a step of a pass costs.
+
+    Args:
+        passing: makes a pass of so many steps.
+        steps: of the whole.
+    """
+    few = min(FEW, steps)
+    work = passing(few)
+    work()  # what the first pass alone does is not counted
+    start = time.process_time()
+    tape = Tape()
+    with tape:
+        work()
+    return Cost(tape.bytes / few, (time.process_time() - start) / few)
 
 
-class Kept(torch.autograd.graph.saved_tensors_hooks):
+class Tape(torch.autograd.graph.saved_tensors_hooks):
     """Counts the bytes of tensors that autograd keeps, each piece of memory once."""
 
     def __init__(self) -> None:

@@ -1,37 +1,47 @@
 """A whole benchmark: what is measured, for how long, and where."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
-import torch
-
-from attractor.bench.cells import QUICK, SHAPES, Case, Shape, Timed, cases, measure
-from attractor.bench.growth import AXES, LEARNING, SEARCHED, Growth, of_cell, of_starts, of_tasks
-from attractor.bench.result import Result
-from attractor.bench.room import has_room
-from attractor.bench.timing import TURNS, matmul_peak, threads
+from attractor.bench.cells import QUICK, SHAPES, cases, measure
+from attractor.bench.drive import OnCase, drive
+from attractor.bench.growth import AXES, LEARNING, SEARCHED, of_cell, of_starts, of_tasks
+from attractor.bench.kept import Kept
+from attractor.bench.machine import facts, key, load
+from attractor.bench.timing import TURNS
 from attractor.cells import CELLS
-from attractor.runs.environment import environment
+from attractor.checks import whole
+from attractor.results.speed import Case, Found, Growth, Result, Shape, Timed, found_in, row
 from attractor.runs.jobs import cores
-from attractor.runs.memory import allocator
 
-SECONDS = 2.0
+SECONDS = 1.0
 """For each case of a whole benchmark."""
 QUICK_SECONDS = 110.0
 """For all of a quick one."""
 
-OnCase = Callable[[int, int, str], None]
-"""Told, before each case, how many are done, how many there are, and what comes."""
+
+class Grow(NamedTuple):
+    """One measurement of growth that is to be made."""
+
+    what: str
+    axis: str
+    of: Callable[[float, int], Growth]
+
+    def __str__(self) -> str:
+        return f"{self.what} against {self.axis}"
 
 
 def bench(
     *,
     cells: Sequence[str] = (),
     shapes: Sequence[Shape] = (),
+    threads: Sequence[int] = (),
     quick: bool = False,
     seconds: float = SECONDS,
+    part: Path | None = None,
     on_case: OnCase = lambda done, total, name: None,
 ) -> Result:
     """Measure cells and growth, and say on what machine.
@@ -39,8 +49,10 @@ def bench(
     Args:
         cells: keys of ``CELLS``; all if empty.
         shapes: those of `SHAPES` if empty, or of `QUICK`.
+        threads: numbers of them; one and two if empty, and if there are two cores.
         quick: few shapes, and short enough to take two minutes in all.
-        seconds: for each case, unless quick.
+        seconds: for each case, or for two turns if they take longer; quick shares two minutes.
+        part: the file from which a benchmark that was stopped goes on; it is there until the end.
         on_case: is told how far it is.
 
     Example:
@@ -48,55 +60,47 @@ def bench(
         >>> sorted({one.case.way for one in result.timed})
         ['forward', 'training']
     """
-    cells = list(dict.fromkeys(cells)) or list(CELLS)
-    shapes = list(dict.fromkeys(shapes)) or list(QUICK if quick else SHAPES)
-    numbers = [1, 2] if cores() > 1 else [1]
-    machine = facts(numbers)
-    todo: list[Case | Grow] = [*cases(cells, shapes, [1] if quick else numbers)]
+    numbers = [whole("threads", number, 1) for number in dict.fromkeys(threads)]
+    numbers = numbers or ([1, 2] if cores() > 1 else [1])
+    before, machine = load(), facts(numbers)
+    todo = _todo(list(dict.fromkeys(cells)), list(dict.fromkeys(shapes)), numbers, quick)
+    kept = Kept[Found](part, key() | {"seconds": seconds, "quick": quick}, row, found_in)
+    known = {str(one) for one in kept.found}
+    left = [one for name, one in todo.items() if name not in known]
+    shares = _shares(len(left), min(QUICK_SECONDS, seconds * len(left))) if quick else None
+
+    def do(config: Case | Grow, *, stop: Callable[[], bool]) -> None:
+        share = seconds if shares is None else next(shares)
+        kept.add(_measured(config, share, TURNS))
+
+    left_out = drive(left, do, done=len(todo) - len(left), jobs=1, on_case=on_case)
+    found = {str(one): one for one in kept.found}
+    ordered = [found[name] for name in todo if name in found]
+    if before:
+        machine["load"] = f"{before} at the start, {load()} at the end"
+    kept.forget()
+    return Result(
+        machine,
+        tuple(one for one in ordered if isinstance(one, Timed)),
+        tuple(one for one in ordered if isinstance(one, Growth)),
+        tuple(left_out),
+    )
+
+
+def _todo(
+    cells: Sequence[str], shapes: Sequence[Shape], numbers: Sequence[int], quick: bool
+) -> dict[str, Case | Grow]:
+    """All that is to be measured, by name."""
+    cells = cells or list(CELLS)
+    shapes = shapes or (QUICK if quick else SHAPES)
+    todo: list[Case | Grow] = [*cases(cells, shapes, numbers[:1] if quick else numbers)]
     if quick:  # what a second thread gains, seen where there is most to share
         todo += cases(_first(cells), [max(shapes, key=lambda one: one.batch)], numbers[1:])
-    todo += _growing(cells, quick)
-    timed: list[Timed] = []
-    growth: list[Growth] = []
-    left_out: list[str] = []
-    turns = 1 if quick else TURNS
-    shares = _shares(len(todo), min(QUICK_SECONDS, seconds * len(todo))) if quick else None
-    for done, one in enumerate(todo):
-        on_case(done, len(todo), str(one))
-        share = seconds if shares is None else next(shares)
-        if isinstance(one, Grow):
-            growth.append(one(share, turns))
-        elif has_room(one):
-            timed.append(measure(one, share, turns))
-        else:
-            left_out.append(str(one))
-    on_case(len(todo), len(todo), "")
-    return Result(machine, tuple(timed), tuple(growth), tuple(left_out))
+    return {str(one): one for one in [*todo, *_growing(cells, quick)]}
 
 
-def facts(numbers_of_threads: Iterable[int]) -> dict[str, str]:
-    """The machine: what decides about times."""
-    here = environment(torch.get_num_threads())
-    found = {name: str(here[name]) for name in ("cpu", "processor", "system", "python", "torch")}
-    found |= {"attractor": str(here["attractor"]), "allocator": allocator()}
-    for number in numbers_of_threads:
-        with threads(number):
-            peak = matmul_peak()
-        found[f"matmul peak, {number} thread{'s' if number > 1 else ''}"] = f"{peak:.0f} GFLOP/s"
-    return found | {"when": datetime.now(UTC).isoformat(timespec="seconds")}
-
-
-class Grow:
-    """One measurement of growth that is to be made."""
-
-    def __init__(self, what: str, axis: str, of: Callable[[float, int], Growth]) -> None:
-        self.name, self.of = f"{what} against {axis}", of
-
-    def __call__(self, seconds: float, turns: int) -> Growth:
-        return self.of(seconds, turns)
-
-    def __str__(self) -> str:
-        return self.name
+def _measured(one: Case | Grow, seconds: float, turns: int) -> Found:
+    return measure(one, seconds, turns) if isinstance(one, Case) else one.of(seconds, turns)
 
 
 def _first(cells: Sequence[str]) -> list[str]:

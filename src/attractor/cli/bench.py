@@ -1,5 +1,7 @@
 """``attractor bench``: how fast cells are beside torch's own, and how well optimisers train."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,8 +30,24 @@ def cells(
         list[str] | None,
         typer.Option(help="Only this steps,batch,inputs,units; may be repeated."),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0, help="For each case, unless quick.")] = 2.0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write JSON here.")] = None,
+    threads: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Only so many; may be repeated. By default one and two."),
+    ] = None,
+    seconds: Annotated[
+        float,
+        typer.Option(min=0, help="For each case, or for two turns that take longer; unless quick."),
+    ] = 1.0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The file of what was found; runs/bench.json, or bench-quick.json. If it is "
+            "stopped, the same command goes on.",
+            show_default=False,
+        ),
+    ] = None,
     baseline: Baseline = None,
     keep_memory: KeepMemory = True,
     quiet: Quiet = False,
@@ -49,19 +67,25 @@ def cells(
 
     if keep_memory:
         memory.keep_memory()
-    if out is not None:
-        check_target(out, "--out")
+    target = out or Path("runs", f"bench{'-quick' if quick else ''}.json")
+    check_target(target, "--out")
+    part = target.with_name(f"{target.name}.part")
     before = None if baseline is None else benchmark.load(baseline)
     shapes = [benchmark.Shape.of(text) for text in shape or []]
-    with counted("bench", "case", quiet=quiet, note=str) as show:
+    with _going_on_in(part), counted("bench", "case", quiet=quiet, note=str) as show:
         result = benchmark.bench(
-            cells=cell or (), shapes=shapes, quick=quick, seconds=seconds, on_case=show
+            cells=cell or (),
+            shapes=shapes,
+            threads=threads or (),
+            quick=quick,
+            seconds=seconds,
+            part=part,
+            on_case=show,
         )
-    if out is not None:
-        benchmark.save(result, out)
+    benchmark.save(result, target)
     _print(benchmark.tables(result))
     for name in result.left_out:
-        warn(f"{name}: left out, for it would take more than half of the machine's memory")
+        warn(name)
     lost = [] if before is None else benchmark.losses(before, result)
     for loss in lost:
         warn(f"slower than {baseline}: {loss}")
@@ -109,27 +133,25 @@ def optimisers(
     from attractor.results import standing as results
     from attractor.results.standing_tables import markdown, tables
     from attractor.runs.memory import keep_memory
-    from attractor.training import Stopped
 
     keep_memory()
     folder = out or Path("runs", f"bench-optimisers{'-quick' if quick else ''}")
     before = None if baseline is None else results.load(baseline)
     seeds = parse_seeds(",".join(seed or []))
-    try:
-        with counted("bench optimisers", "cell", quiet=quiet, note=str) as show:
-            found = benchmark.bench(
-                folder,
-                tasks=task or (),
-                only=only or (),
-                horizons=horizon or (),
-                seeds=seeds,
-                quick=quick,
-                jobs=jobs,
-                on_case=show,
-            )
-    except Stopped:
-        warn(f"stopped; what is done is kept in {folder}, and the same command goes on there.")
-        raise typer.Exit(130) from None
+    with (
+        _going_on_in(folder),
+        counted("bench optimisers", "cell", quiet=quiet, note=str) as show,
+    ):
+        found = benchmark.bench(
+            folder,
+            tasks=task or (),
+            only=only or (),
+            horizons=horizon or (),
+            seeds=seeds,
+            quick=quick,
+            jobs=jobs,
+            on_case=show,
+        )
     _print(tables(found))
     for name in found.left_out:
         warn(f"left out: {name}")
@@ -141,6 +163,19 @@ def optimisers(
     for loss in lost:
         warn(f"worse than {baseline}: {loss}")
     raise typer.Exit(1 if lost else 0)
+
+
+@contextmanager
+def _going_on_in(place: Path) -> Iterator[None]:
+    """A benchmark that is stopped says where it goes on."""
+    from attractor.cli.text import warn
+    from attractor.training import Stopped
+
+    try:
+        yield
+    except Stopped:
+        warn(f"stopped; what is done is kept in {place}, and the same command goes on there.")
+        raise typer.Exit(130) from None
 
 
 def _refuse_options(context: typer.Context) -> None:

@@ -1,19 +1,17 @@
 """A whole benchmark of optimisers: every contender on every task, and what it came to."""
 
-import random
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from attractor.bench.drive import OnCase, drive
+from attractor.bench.machine import facts
 from attractor.bench.optimisers.contenders import CONTENDERS, contender, rules, without_weights
 from attractor.bench.optimisers.tasks import TASKS, horizons_of
-from attractor.bench.optimisers.trial import Case, Kept, measure
-from attractor.bench.run import OnCase, facts
+from attractor.bench.optimisers.trial import Case, measure, outcome
 from attractor.checks import whole
-from attractor.errors import RunError
 from attractor.results.standing import Standing
-from attractor.runs.jobs import Ended, cores, do_all
-from attractor.training import Stopped
+from attractor.runs.jobs import cores
 
 SEEDS, QUICK_SEEDS = range(5), range(3)
 
@@ -50,25 +48,15 @@ def bench(
         (['sgd'], 3)
     """
     cases = all_cases(tasks, only, horizons, seeds, quick=quick)
-    order = random.Random(0).sample(cases, len(cases))  # noqa: S311 - so that the time left is known
-    done = 0
-
-    def note(ended: Ended[Case]) -> None:
-        nonlocal done
-        done += 1
-        on_case(done, len(cases), str(ended.config))
-
-    on_case(0, len(cases), "")
-    ended = do_all(
-        order,
+    left = [case for case in cases if outcome(case, folder) is None]
+    refused = drive(
+        left,
         partial(measure, folder=folder),
-        name=str,
+        done=len(cases) - len(left),
         jobs=jobs or cores(),
-        on_end=note,
+        on_case=on_case,
     )
-    _raise_if_broken(ended)
-    outcomes = [Kept(case, folder).outcome(case) for case in cases]
-    refused = dict.fromkeys(one.message for one in ended if one.how == "refused")
+    outcomes = [outcome(case, folder) for case in cases]
     return Standing(
         facts([]),
         quick,
@@ -101,10 +89,3 @@ def all_cases(
         for horizon in horizons_of(task, quick=quick, asked=updates)
         for name in names
     ]
-
-
-def _raise_if_broken(ended: Sequence[Ended[Case]]) -> None:
-    if any(one.how == "stopped" for one in ended):
-        raise Stopped
-    if failed := [one.message for one in ended if one.how == "failed"]:
-        raise RunError(failed[0])

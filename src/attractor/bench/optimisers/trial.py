@@ -1,6 +1,5 @@
 """One cell of the table: an optimiser on a task, its rate tuned, then measured over seeds."""
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -11,10 +10,10 @@ from typing import Any, NamedTuple
 import torch
 
 from attractor import __version__
+from attractor.bench.kept import Kept
 from attractor.bench.optimisers.contenders import contender, make, rung
 from attractor.bench.optimisers.tasks import problem
 from attractor.errors import InputError
-from attractor.files import write_atomic
 from attractor.optimisers import Rule, attach, load_rule, shipped
 from attractor.optimisers.files import load_pretrained
 from attractor.optimisers.learned import fingerprint
@@ -72,12 +71,13 @@ def measure(case: Case, *, folder: Path, stop: Callable[[], bool]) -> None:
     Every training that is done is kept in the folder at once, and not done again.
     """
     torch.set_num_threads(1)
-    kept = Kept(case, folder)
+    kept = kept_in(folder, case)
 
     def loss(rate: float | None, seed: int, split: Split) -> float:
         if stop():
             raise Stopped
-        done = kept.find(rate, seed, split)
+        wanted = (rate, seed, split)
+        done = next((t for t in kept.found if (t.rate, t.seed, t.split) == wanted), None)
         if done is None:
             done = train(case, rate, seed, split)
             kept.add(done)
@@ -148,55 +148,39 @@ def _check_time(case: Case, seconds: float) -> None:
         )
 
 
-class Kept:
-    """The trainings of a cell, in a file that is whole at every moment.
+def kept_in(folder: Path, case: Case) -> Kept[Trial]:
+    """The trainings of a cell that are done.
 
     Those of other weights of a rule, or of another version of attractor, are not taken up.
     """
-
-    def __init__(self, case: Case, folder: Path) -> None:
-        of = Path(case.contender).name.removesuffix(".safetensors")
-        self.path = folder / "trials" / f"{case.task}-{case.horizon}-{of}.json"
-        self.key = {"quick": case.quick, "attractor": __version__, "weights": _weights(case)}
-        self.trials: list[Trial] = []
-        try:
-            found = json.loads(self.path.read_text(encoding="utf-8"))
-            if found["key"] == self.key:
-                self.trials = [_trial(row) for row in found["trials"]]
-        except (OSError, KeyError, TypeError, ValueError):
-            pass  # none, or nothing that could be read: it is measured anew
-
-    def find(self, rate: float | None, seed: int, split: Split) -> Trial | None:
-        wanted = (rate, seed, split)
-        return next((t for t in self.trials if (t.rate, t.seed, t.split) == wanted), None)
-
-    def add(self, trial: Trial) -> None:
-        self.trials.append(trial)
-        rows = [asdict(one) | {"loss": _finite(one.loss)} for one in self.trials]
-        text = json.dumps({"key": self.key, "trials": rows}, indent=1)
-        write_atomic(self.path, text, lasting=False)
-
-    def outcome(self, case: Case) -> Outcome | None:
-        """What the cell came to; None if it is not complete."""
-        tested = [t for t in self.trials if t.split == "test" and t.seed in case.seeds]
-        tried = {t.rate: t.loss for t in self.trials if t.split == "valid" and t.rate is not None}
-        rate = min(tried, key=lambda one: tried[one]) if tried else None
-        tested = [t for t in tested if t.rate == rate]
-        if {t.seed for t in tested} != {*case.seeds}:
-            return None
-        return Outcome(
-            case.task,
-            case.horizon,
-            case.contender,
-            rate,
-            tuple(sorted(tried)),
-            tuple(t.loss for t in sorted(tested, key=lambda t: t.seed)),
-            min(t.seconds for t in tested),
-        )
+    of = Path(case.contender).name.removesuffix(".safetensors")
+    path = folder / "trials" / f"{case.task}-{case.horizon}-{of}.json"
+    key = {"quick": case.quick, "attractor": __version__, "weights": _weights(case)}
+    return Kept(path, key, _row, _trial)
 
 
-def _finite(loss: float) -> float | None:
-    return loss if math.isfinite(loss) else None
+def outcome(case: Case, folder: Path) -> Outcome | None:
+    """What a cell came to; None if it is not complete."""
+    trials = kept_in(folder, case).found
+    tested = [t for t in trials if t.split == "test" and t.seed in case.seeds]
+    tried = {t.rate: t.loss for t in trials if t.split == "valid" and t.rate is not None}
+    rate = min(tried, key=lambda one: tried[one]) if tried else None
+    tested = [t for t in tested if t.rate == rate]
+    if {t.seed for t in tested} != {*case.seeds}:
+        return None
+    return Outcome(
+        case.task,
+        case.horizon,
+        case.contender,
+        rate,
+        tuple(sorted(tried)),
+        tuple(t.loss for t in sorted(tested, key=lambda t: t.seed)),
+        min(t.seconds for t in tested),
+    )
+
+
+def _row(trial: Trial) -> dict[str, Any]:
+    return asdict(trial) | {"loss": trial.loss if math.isfinite(trial.loss) else None}
 
 
 def _trial(row: dict[str, Any]) -> Trial:

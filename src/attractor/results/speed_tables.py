@@ -1,7 +1,6 @@
 """A result as tables of text, for a terminal or a page."""
 
-from attractor.bench.cells import Timed
-from attractor.bench.result import Result
+from attractor.results.speed import Result, Timed
 from attractor.results.table import MISSING, Table
 
 
