@@ -9,8 +9,9 @@ from attractor.cli.commands import app
 from attractor.errors import InputError
 from attractor.reproduction import TARGETS
 from attractor.reproduction.pages import PART, refreshed, write_pages
-from attractor.reproduction.summary import computed, counted, decided, quick, table
+from attractor.reproduction.summary import computed, counted, decided, quick
 from attractor.reproduction.tables import all_claims
+from attractor.results.table import markdown
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -52,7 +53,7 @@ def test_the_first_page_counts_every_claim_once() -> None:
     done = [one for found in claims.values() for one in found if one.n]
     listed = sum(part(claims).count("\n| **") for part in (decided, computed, quick))
     assert listed == len(done)
-    assert table(["a"], [["x|y"]]) == "| a |\n| --- |\n| x\\|y |"
+    assert markdown(["a"], [["x|y"]]) == "| a |\n| --- |\n| x\\|y |"
 
 
 def test_the_command_lists_and_shows_what_is_stored() -> None:

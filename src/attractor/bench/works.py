@@ -43,7 +43,8 @@ def passes(case: Case) -> dict[str, Callable[[int], Work]]:
     layers: dict[str, Layer] = {}
     library, _, name = case.cell.rpartition(".")
     if library:
-        layers["layer"] = _first_of(getattr(importlib.import_module(library), name)(inputs, units))
+        made = getattr(importlib.import_module(library), name)(inputs, units, num_layers=1)
+        layers["layer"] = _first_of(made)
     else:
         ours = Recurrent(case.cell, inputs, units, generator=generator)
         layers["layer"], layers["eager"] = _first_of(ours), _looped(ours.cells[0])

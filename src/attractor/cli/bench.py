@@ -62,7 +62,8 @@ def cells(
     from attractor import bench as benchmark
     from attractor.cli.progress import counted
     from attractor.cli.text import warn
-    from attractor.files import check_target
+    from attractor.files import check_target, write_atomic
+    from attractor.results.speed_tables import markdown
     from attractor.runs import memory
 
     if keep_memory:
@@ -83,6 +84,7 @@ def cells(
             on_case=show,
         )
     benchmark.save(result, target)
+    write_atomic(target.with_suffix(".md"), markdown(result))
     _print(benchmark.tables(result))
     for name in result.left_out:
         warn(name)

@@ -32,7 +32,7 @@ def report(
         return
     from attractor.cli.text import warn
     from attractor.report import build, write
-    from attractor.results.standing import load
+    from attractor.results.benchmark import load
     from attractor.runs.read import read_runs
 
     benchmarks = [load(path) for path in runs if path.suffix == ".json"]

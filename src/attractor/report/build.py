@@ -15,8 +15,10 @@ from attractor.files import write_atomic
 from attractor.report.bundle import packed_script, script_safe
 from attractor.report.chapter import chapter
 from attractor.report.figures import Figure
+from attractor.report.speed import speed_part
 from attractor.report.standing import standing_part
 from attractor.report.tables import STRIP_WIDTH
+from attractor.results.speed import Result
 from attractor.results.standing import Standing
 from attractor.runs.read import Damaged, Run
 
@@ -29,7 +31,7 @@ def build(
     title: str | None = None,
     damaged: Sequence[Damaged] = (),
     *,
-    benchmarks: Sequence[Standing] = (),
+    benchmarks: Sequence[Standing | Result] = (),
     watch: str = "",
     inside: "Mapping[str, Sequence[Inside]] | None" = None,
 ) -> str:
@@ -40,8 +42,8 @@ def build(
             experiments or budgets get a chapter each.
         title: the heading; ``None`` takes it from the runs.
         damaged: run folders that could not be read, which the page names.
-        benchmarks: of optimisers, as :func:`attractor.results.standing.load` returns them; each
-            gets a part after the chapters.
+        benchmarks: as :func:`attractor.results.benchmark.load` returns them; each gets a part
+            after the chapters.
         watch: the version of a page that is served and asks now and then for the next one.
         inside: what `attractor.report.inside.looked_into` found in the runs, to be shown too.
 
@@ -58,16 +60,18 @@ def build(
         chapter(part, found.get(f"{experiment}/{budget}", ()))
         for (experiment, budget), part in parts.items()
     ]
-    standings = [standing_part(one) for one in benchmarks]
+    measured = [
+        speed_part(one) if isinstance(one, Result) else standing_part(one) for one in benchmarks
+    ]
     if title is None:
-        title = _title([*(part.title for part in chapters), *(part.title for part in standings)])
+        title = _title([*(part.title for part in chapters), *(part.title for part in measured)])
     figures = [figure for part in chapters for figure in part.drawn]
     return page(
         "report.html.j2",
-        [*figures, *(part.figure for part in standings)],
+        [*figures, *(part.figure for part in measured)],
         title=title,
         chapters=chapters,
-        benchmarks=standings,
+        benchmarks=measured,
         damaged=damaged,
         strip_width=STRIP_WIDTH,
         watch=watch,

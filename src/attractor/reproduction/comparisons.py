@@ -14,7 +14,7 @@ from attractor.estimates import estimate
 from attractor.experiments.table import load
 from attractor.reproduction.outcomes import Outcomes, stored
 from attractor.reproduction.published import of_target
-from attractor.reproduction.summary import table
+from attractor.results.table import markdown
 
 Show = Literal["mean", "seeds", "median", "count"]
 
@@ -115,7 +115,7 @@ def compared(name: str) -> str:
     counts = Counter(cell.seeds for line in cells.values() for cell in line if cell.seeds)
     usual = counts.most_common(1)[0][0] if counts else 0
     right = [place for place, column in enumerate(one.columns, 1) if column.show != "seeds"]
-    shown = table(
+    shown = markdown(
         (one.heading, *(column.head for column in one.columns)),
         ([rows[key], *(_marked(cell, usual) for cell in line)] for key, line in cells.items()),
         right=right,

@@ -12,7 +12,7 @@ from attractor.reproduction.comparisons import COMPARISONS, compared
 from attractor.reproduction.costs import minutes
 from attractor.reproduction.outcomes import Outcomes
 from attractor.reproduction.stock import kept, status
-from attractor.reproduction.summary import SUMMARY, table
+from attractor.reproduction.summary import SUMMARY
 from attractor.reproduction.tables import (
     CLAIMS,
     NUMBERS,
@@ -22,6 +22,7 @@ from attractor.reproduction.tables import (
     number_rows,
 )
 from attractor.reproduction.targets import TARGETS, Target, target
+from attractor.results.table import markdown
 
 BEGIN = "<!-- generated: {} -->"
 END = "<!-- end of generated part -->"
@@ -35,14 +36,14 @@ def part(one: Target, outcomes: Outcomes, claims: Sequence[Finding]) -> str:
     rows = number_rows(one, outcomes, budget)
     shown = [row for row in rows if row[3]]
     if shown:
-        blocks.append(table(NUMBERS, shown, right=(2, 3, 4, 5)))
+        blocks.append(markdown(NUMBERS, shown, right=(2, 3, 4, 5)))
         left = Counter(row[6] for row in rows if not row[3])
         if left:
             others = ", ".join(f"{count} {verdict}" for verdict, count in left.items())
             blocks.append(f"Other published numbers of this place: {others}.")
     told = [found for found in claims if found.n]
     if told:
-        blocks.append(table(CLAIMS, claim_rows(told), right=(1, 2, 3, 4, 5)))
+        blocks.append(markdown(CLAIMS, claim_rows(told), right=(1, 2, 3, 4, 5)))
     return "\n\n".join(blocks) or "Nothing is stored for this target yet."
 
 
@@ -61,7 +62,7 @@ def overview() -> str:
         cost = [_minutes(minutes(one, "quick")), _minutes(minutes(one, "full"))]
         rows.append([f"`{one.key}`", one.what, ", ".join(one.data), *cost, status(one), one.note])
     columns = ("target", "what", "data", "quick", "full", "status", "note")
-    return table(columns, rows, right=(3, 4))
+    return markdown(columns, rows, right=(3, 4))
 
 
 def _minutes(value: float | None) -> str:

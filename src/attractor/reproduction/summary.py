@@ -1,12 +1,13 @@
 """The first page: which claims hold, which do not and why, to be read in a minute."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attractor.reproduction.claims import Finding
 from attractor.reproduction.outcomes import WITHOUT_RUNS
 from attractor.reproduction.published import DOCUMENTS
 from attractor.reproduction.tables import claim_rows
+from attractor.results.table import markdown
 
 Claims = Mapping[str, Sequence[Finding]]
 
@@ -25,18 +26,6 @@ VERDICTS = {
 DECIDED = ("contradicted", "holds", "not shown")
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """A table in Markdown; numbers of the columns in ``right`` stand on the right."""
-    lines = [_line(columns)]
-    lines.append(_line("---:" if place in right else "---" for place in range(len(columns))))
-    lines += [_line(row) for row in rows]
-    return "\n".join(lines)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
 def counted(claims: Claims) -> str:
     """How many claims have which verdict: in one sentence, and by document."""
     by_document: dict[str, Counter[str]] = {key: Counter() for key in DOCUMENTS}
@@ -52,7 +41,7 @@ def counted(claims: Claims) -> str:
     ]
     head = f"Of {every.total()} claims {said}."
     places = range(1, len(shown) + 2)
-    return f"{head}\n\n{table(('document', 'claims', *shown), rows, right=places)}"
+    return f"{head}\n\n{markdown(('document', 'claims', *shown), rows, right=places)}"
 
 
 def decided(claims: Claims) -> str:
@@ -97,7 +86,7 @@ def _listed(claims: Claims, wanted: Callable[[Finding], bool]) -> str:
     rows = [
         [f"**{one.told}**", one.claim.says, _short(one), f"`{key}`", one.why] for key, one in told
     ]
-    return table(("verdict", "claim", "ours less the other", "target", "why"), rows)
+    return markdown(("verdict", "claim", "ours less the other", "target", "why"), rows)
 
 
 def _short(one: Finding) -> str:

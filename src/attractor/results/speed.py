@@ -191,7 +191,7 @@ def save(result: Result, path: Path) -> None:
 
 def load(path: Path) -> Result:
     """Read a result that `save` wrote."""
-    return read_made(path, _read, "a benchmark's file", "attractor bench --out")
+    return read_made(path, read, "a benchmark's file", "attractor bench --out")
 
 
 def row(found: Found) -> dict[str, Any]:
@@ -208,7 +208,8 @@ def found_in(row: dict[str, Any]) -> Found:
     return _growth(row) if "axis" in row else _timed(row)
 
 
-def _read(whole: Any) -> Result:
+def read(whole: Any) -> Result:
+    """A benchmark from what its file holds."""
     return Result(
         machine={str(key): str(value) for key, value in whole["machine"].items()},
         timed=tuple(map(_timed, whole["timed"])),

@@ -1,6 +1,8 @@
-"""A result as tables of text, for a terminal or a page."""
+"""A benchmark of speed as tables of text, for a terminal or a page."""
 
-from attractor.results.speed import Result, Timed
+from collections.abc import Callable, Iterable
+
+from attractor.results.speed import Result, Timed, Way
 from attractor.results.table import MISSING, Table
 
 
@@ -18,21 +20,39 @@ def tables(result: Result) -> list[Table]:
     ]
 
 
-def _of(result: Result, way: str, threads: int) -> Table:
-    some = {
-        (one.case.cell, one.case.shape): one
-        for one in result.timed
-        if (one.case.way, one.case.threads) == (way, threads)
-    }
+def markdown(result: Result) -> str:
+    """All tables for a page of documentation."""
+    parts = [one.markdown() for one in tables(result)]
+    return "\n\n".join([*parts, *result.left_out]) + "\n"
+
+
+def beside_lstm(result: Result, way: Way, threads: int) -> Table:
+    """How many times as fast as ``nn.LSTM`` each cell is at each shape."""
+    title = f"{way}, {_threads(threads)}: times as fast as nn.LSTM"
+    return _by_shape(title, _some(result, way, threads), lambda one: f"{one.to_lstm:.2f}")
+
+
+def _of(result: Result, way: Way, threads: int) -> Table:
+    title = f"{way}, {_threads(threads)}: times as fast as nn.LSTM (nn.GRU, plain loop)"
+    return _by_shape(title, _some(result, way, threads), _ratios)
+
+
+def _threads(number: int) -> str:
+    return f"{number} thread{'s' if number > 1 else ''}"
+
+
+def _some(result: Result, way: Way, threads: int) -> list[Timed]:
+    return [one for one in result.timed if (one.case.way, one.case.threads) == (way, threads)]
+
+
+def _by_shape(title: str, timed: Iterable[Timed], said: Callable[[Timed], str]) -> Table:
+    some = {(one.case.cell, one.case.shape): said(one) for one in timed}
     cells, shapes = dict.fromkeys(cell for cell, _ in some), dict.fromkeys(s for _, s in some)
-    rows = [[cell, *(_ratios(some.get((cell, shape))) for shape in shapes)] for cell in cells]
-    title = f"{way}, {threads} thread{'s' if threads > 1 else ''}: times as fast as nn.LSTM "
-    return Table(f"{title}(nn.GRU, plain loop)", ["cell", *map(str, shapes)], rows)
+    rows = [[cell, *(some.get((cell, shape), MISSING) for shape in shapes)] for cell in cells]
+    return Table(title, ["cell", *map(str, shapes)], rows)
 
 
-def _ratios(one: Timed | None) -> str:
-    if one is None:
-        return MISSING
+def _ratios(one: Timed) -> str:
     eager = MISSING if one.to_eager is None else f"{one.to_eager:.1f}"
     return f"{one.to_lstm:.2f} ({one.to_gru:.2f}, {eager})"
 

@@ -189,10 +189,11 @@ def save(standing: Standing, path: Path) -> None:
 def load(path: Path) -> Standing:
     """Read a benchmark that `save` wrote."""
     command = "attractor bench optimisers"
-    return read_made(path, _read, "a benchmark of optimisers", command, "optimisers.json")
+    return read_made(path, read, "a benchmark of optimisers", command, "optimisers.json")
 
 
-def _read(whole: Any) -> Standing:
+def read(whole: Any) -> Standing:
+    """A benchmark from what its file holds."""
     return Standing(
         machine={str(key): str(value) for key, value in whole["machine"].items()},
         quick=bool(whole["quick"]),

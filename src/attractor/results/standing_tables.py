@@ -63,14 +63,8 @@ def losses(standing: Standing) -> Table:
 
 def markdown(standing: Standing) -> str:
     """Profiles and losses for a page of documentation."""
-    parts = []
-    for one in (profiles(standing), losses(standing)):
-        head = f"| {' | '.join(one.columns)} |"
-        line = f"|---|{'---:|' * (len(one.columns) - 1)}"
-        rows = [f"| `{row[0]}` | {' | '.join(row[1:])} |" for row in one.rows]
-        parts.append("\n".join([f"{one.title[0].upper()}{one.title[1:]}.", "", head, line, *rows]))
-    for note in standing.left_out:
-        parts.append(f"Left out: {note}")
+    parts = [one.markdown() for one in (profiles(standing), losses(standing))]
+    parts += [f"Left out: {note}" for note in standing.left_out]
     return "\n\n".join(parts) + "\n"
 
 
