@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from typer.testing import CliRunner
 
-from attractor.bench.optimisers import CONTENDERS, HORIZONS, TASKS, bench, rules, run, trial
+from attractor.bench.optimisers import CONTENDERS, HORIZONS, TASKS, bench, pace, rules, run, trial
 from attractor.bench.optimisers.contenders import contender, make, package, rung, without_weights
 from attractor.bench.optimisers.run import all_cases
 from attractor.bench.optimisers.tasks import problem
@@ -30,7 +30,7 @@ from attractor.optimisers import OPTIMISERS, shipped
 from attractor.report import build
 from attractor.results.standing import Outcome, Standing, load, profile, save
 from attractor.results.standing_tables import markdown
-from attractor.training import Stopped
+from attractor.training import Plan, Stopped
 from experiments.helpers import called
 
 CASE = Case("digits-mlp", 30, "adam", (0, 1), True)
@@ -223,6 +223,92 @@ def test_command(tmp_path: Path) -> None:
     assert "Performance profiles" in page
     assert build([], benchmarks=[load(tmp_path / "optimisers.json")]) == page
     assert '<a href="#benchmark-1">' in page
+
+
+def test_what_is_stored_is_shown_beside_what_is_measured(tmp_path: Path) -> None:
+    stored = Outcome("quadratic", 3, "mine", None, (), (1e-9,), 1.0)
+    old = Outcome("quadratic", 3, "sgd", 0.1, (0.1,), (1e-9,), 1.0)
+    save(Standing({}, True, {}, (4,), (stored, old)), tmp_path / "stored.json")
+    asked = ["bench", "optimisers", "--quick", "--task", "quadratic", "--only", "sgd"]
+    asked += ["--horizon", "3", "-j", "1", "-o", str(tmp_path)]
+    beside = ["--beside", str(tmp_path / "stored.json")]
+    assert called(*asked, "--seeds", "4", *beside).returncode == 0
+    found = load(tmp_path / "optimisers.json")
+    assert found.contenders == ["mine", "sgd"]
+    assert found.outcomes[0] == stored
+    assert found.outcomes[1].losses > (1e-9,)
+    done = called(*asked, "--seeds", "5", *beside)
+    assert "expected a quick benchmark of the seeds 5 to join this one with, but" in done.stderr
+
+
+def test_in_equal_time_a_slow_optimiser_has_fewer_updates(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    took = {"adam-cosine": 0.002, "sgd": 0.001, "pacer": 0.003}
+    asked: list[Any] = []
+
+    def paces(task: str, names: Any, *, quick: bool, folder: Path) -> dict[str, float]:
+        asked.append((task, names, quick, folder))
+        return took
+
+    monkeypatch.setattr(run, "paces", paces)
+    only = ["sgd", "pacer", "prodigy"]
+    cases = all_cases(["quadratic"], only, [10, 30], [1], quick=True)
+    found = run.in_equal_time(cases, tmp_path)
+    assert asked == [("quadratic", ["adam-cosine", *only], True, tmp_path)]
+    assert [(c.contender, c.horizon, c.length) for c in found] == [
+        ("sgd", 10, 20), ("pacer", 10, 7), ("prodigy", 10, 10),
+        ("sgd", 30, 60), ("pacer", 30, 20), ("prodigy", 30, 30),
+    ]  # fmt: skip
+    assert Kept(found[1], tmp_path).path.name == "quadratic-7-pacer.json"
+    seen: list[int] = []
+
+    class Noted(Plan):
+        def __post_init__(self) -> None:
+            seen.extend([self.steps, self.log_every])
+
+    monkeypatch.setattr(trial, "Plan", Noted)
+    trial.train(found[1], None, 0, "test")
+    assert seen == [7, 7]
+    whole = bench(tmp_path, tasks=["quadratic"], only=["pacer"], horizons=[10], seeds=[1],
+                  quick=True, by_time=True, jobs=1)  # fmt: skip
+    assert whole.by_time
+    assert (whole.outcomes[0].horizon, whole.outcomes[0].updates) == (10, 7)
+    assert "task and the time of so many updates of adam-cosine" in markdown(whole)
+
+
+def test_times_are_taken_in_turns_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The fastest turn of each counts, but for the first; one that cannot be made is left out."""
+    now, order = 0.0, []
+
+    class Training:
+        def __init__(self, name: str, took: list[float]) -> None:
+            self.name, self.took = name, [one for one in took for _ in range(pace.TURN)]
+
+        def advance(self) -> None:
+            nonlocal now
+            now += self.took.pop(0)
+            order.append(self.name)
+
+    def training(task: str, name: str, quick: bool) -> Training:
+        if name == "absent":
+            raise InputError("no weights")
+        return Training(name, {"sgd": [0.1, 5.0, 3.0, 4.0], "adam": [1.0, 8.0, 9.0, 7.0]}[name])
+
+    monkeypatch.setattr("time.process_time", lambda: now)
+    monkeypatch.setattr(pace, "ROUNDS", 4)
+    monkeypatch.setattr(pace, "_training", training)
+    found = pace.paces("hill", ["sgd", "absent", "adam"], quick=True, folder=tmp_path)
+    assert found == pytest.approx({"sgd": 3.0, "adam": 7.0})
+    assert order[:: pace.TURN] == ["sgd", "adam"] * 4
+    assert pace.paces("hill", ["sgd"], quick=True, folder=tmp_path) == found
+    assert len(order) == 8 * pace.TURN
+
+
+def test_a_pace_is_that_of_the_training_of_the_benchmark(tmp_path: Path) -> None:
+    found = pace.paces("quadratic", ["adam-cosine", "pacer"], quick=True, folder=tmp_path)
+    assert found.keys() == {"adam-cosine", "pacer"}
+    assert all(0 < one < 0.1 for one in found.values())
 
 
 def test_options_come_after_what_is_measured() -> None:

@@ -1,7 +1,5 @@
 """GEM's projection against an independent solver, on every kind of gradients."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import scipy.optimize
@@ -161,32 +159,6 @@ def test_one_task_that_would_be_hurt_is_enough() -> None:
     if min(float(one @ (old[0] + old[1])) for one in old) >= 0:
         strategy.after_backward(model)
         assert torch.equal(flat.gradient(), old[0] + old[1])
-
-
-@pytest.mark.parametrize(("every", "asked"), [(1, [1] * 7), (3, [1, 0, 0, 1, 0, 0, 1])])
-def test_memories_are_asked_for_gradients_at_every_so_many_updates(
-    every: int, asked: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stream, model = digits(), mlp()
-    strategy = GEM(20, every=every)
-    strategy.start(model, stream, generator=seeded())
-    strategy.observe(batch(stream[0]))
-    calls: list[int] = []
-    of_groups = strategy.gradients.of_groups
-
-    def noted(*given: Any) -> GroupMatrix:
-        calls.append(1)
-        return of_groups(*given)
-
-    monkeypatch.setattr(strategy.gradients, "of_groups", noted)
-    found = []
-    for n in range(7):
-        calls.clear()
-        strategy.observe(batch(stream[1], seed=n))
-        strategy.gradients.flat.set_gradient(torch.ones_like(strategy.gradients.flat.values()))
-        strategy.after_backward(model)
-        found.append(len(calls))
-    assert found == asked
 
 
 def test_bad_settings_are_refused() -> None:

@@ -65,23 +65,6 @@ def test_batches_are_never_the_same() -> None:
     assert not torch.equal(one.x, other.x)
 
 
-def test_the_mean_of_the_last_batches_decides_and_the_threshold_itself_passes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    one = learner(rules=Rules(steps=6, window=4, threshold=0.75, after=6, held_out=5))
-    told, asked = iter([0.5, 1.0, 1.0, 0.5, 0.5, 1.0, 1.0, 0.25]), list[int]()
-
-    def accuracy(batch: Batch) -> float:
-        asked.append(one.update)
-        return next(told)
-
-    monkeypatch.setattr(one, "_accuracy", accuracy)
-    finished(one)
-    assert asked == [2, 3, 4, 5] * 2
-    assert one.result().current == [0.75, 0.6875]
-    assert one.result().completed == 1
-
-
 @pytest.mark.parametrize(
     ("threshold", "grow_to", "completed", "steps", "grew"),
     [(0.0, None, 4, 48, []), (1.0, None, 0, 12, []), (1.0, 10, 0, 27, [0])],

@@ -80,7 +80,9 @@ def test_what_is_no_task_is_refused() -> None:
         problem_of(nn.Linear(6, 3), X, Y)
     with pytest.raises(InputError, match="no batch_size beside problems"):
         meta.train(LSTMOptimiser(), [problem()], batch_size=3, generator=generator())
-    with pytest.raises(InputError, match="estimator to be 'bptt' or 'pes' or 'es', but got 'ga'"):
+    with pytest.raises(
+        InputError, match="estimator to be 'bptt' or 'pes' or 'es' or 'whole', but got 'ga'"
+    ):
         MetaTrainer(LSTMOptimiser(), [problem()], estimator="ga", generator=generator())  # type: ignore[arg-type]
     with pytest.raises(InputError, match="option of MetaTrainer"):
         MetaTrainer(
@@ -156,6 +158,19 @@ def test_a_round_that_ends_absurdly_does_not_move_the_rule_and_may_not_be_the_la
     with pytest.raises(Diverged, match=f"diverged in {count} step 3 of round {learners}; the rule"):
         trainer.advance()
     assert torch.equal(weights(rule), first)
+
+
+def test_an_absurd_unroll_in_the_middle_of_a_round_does_not_move_the_rule() -> None:
+    rule = MetaSGD(size=10, rate=3.0)
+    before = weights(rule)
+    options: dict[str, Any] = {"learners": 2, "steps": 4, "unroll": 2, "generator": generator()}
+    trainer = MetaTrainer(rule, [QUADRATIC], **options)
+    [row] = trainer.advance()
+    assert 1e3 < row["last"] < float("inf")
+    assert torch.equal(weights(rule), before)
+    assert trainer.patience.failures == 0  # the round is not over
+    MetaTrainer(rule, [QUADRATIC], **options, absurd=float("inf")).advance()
+    assert not torch.equal(weights(rule), before)
 
 
 @pytest.mark.parametrize("estimator", ["bptt", "pes"])

@@ -14,6 +14,7 @@ from attractor.results.standing import (
     Outcome,
     Standing,
     beside,
+    joined,
     load,
     profile,
     ratios,
@@ -140,3 +141,24 @@ def test_the_page_has_a_line_for_each_and_names_who_leads() -> None:
     assert (sgd["name"], rule["name"]) == ("sgd", "rule")
     assert sgd["x"] == pytest.approx([1.0, 0.4 / 0.36, 2.5, 4.0])
     assert rule["y"] == pytest.approx([1 / 3, 1 / 3, 2 / 3, 2 / 3])
+
+
+def test_benchmarks_are_joined_where_they_are_of_one_kind(tmp_path: Path) -> None:
+    new = replace(outcome("rule", "dale", 0.3, 0.3), updates=25)
+    first = outcome("rule", "pit", 9.0, 9.0)
+    found = Standing({}, True, {"sea": "a sea"}, (0, 1), (first, new), ("sgd: gone",))
+    both = joined(STANDING, found)
+    assert both.by()["rule", DALE] == new
+    assert both.by()["rule", PIT] == first
+    assert len(both.outcomes) == len(STANDING.outcomes) + 1
+    assert both.contenders == STANDING.contenders
+    assert both.left_out == ("rule, pit: too slow", "sgd: gone")
+    assert both.tasks.keys() == {"hill", "dale", "pit", "sea"}
+    save(replace(both, by_time=True), tmp_path / "both.json")
+    kept = load(tmp_path / "both.json")
+    assert kept.by()["rule", DALE].updates == 25
+    assert kept.by_time
+    for other in ({"quick": False}, {"seeds": (0,)}, {"by_time": True}):
+        with pytest.raises(InputError, match="to join this one with"):
+            joined(replace(STANDING, **other), found)
+    assert worse(replace(STANDING, by_time=True), STANDING) == []

@@ -86,16 +86,18 @@ def train_rule(
     return load_rule(out)
 
 
-def _history(folder: Path) -> tuple[list[float], float]:
-    """The losses in the log of a training, and its seconds up to its last checkpoint."""
+def _history(folder: Path) -> tuple[list[Row], float]:
+    """The rows in the log of a training, and its seconds up to its last checkpoint."""
     lines = (folder / LOG_FILE).read_text(encoding="utf-8").splitlines()
     seconds = next((saved["seconds"] for saved in candidates(folder)), 0.0)
-    return [json.loads(line)["loss"] for line in lines], seconds
+    return [json.loads(line) for line in lines], seconds
 
 
-def card(config: SupervisedRun, curve: list[float], seconds: float) -> dict[str, Any]:
+def card(config: SupervisedRun, rows: list[Row], seconds: float) -> dict[str, Any]:
     """What a user wants to know of a rule: tasks, budget, seed, and the loss as it learnt."""
     assert config.meta is not None
+    curve = [row["loss"] for row in rows if row["split"] == "meta"]
+    fixed = [round(row["loss"], 4) for row in rows if row["split"] == "meta-valid"]
     meta = config.meta.model_dump(exclude_none=True)
     tasks = meta.pop("tasks") or [config.task]
     every = max(1, len(curve) // POINTS)
@@ -108,6 +110,7 @@ def card(config: SupervisedRun, curve: list[float], seconds: float) -> dict[str,
         "seed": config.seed,
         "updates of the rule": len(curve),
         "curve": [round(sum(some) / len(some), 4) for some in means],
+        **({"validation": fixed} if fixed else {}),
         "seconds": round(seconds),
         "versions": {name: version(name) for name in ("attractor", "torch")},
     }

@@ -63,8 +63,8 @@ class BPTT:
 
     Departs from the paper: the last update of each unroll counts, which Algorithm 1 leaves
     without a meta-gradient. Learners whose losses, parameters or meta-gradient are no longer
-    finite are given up, and that unroll does not update the rule; nor does the last unroll of
-    learners that end absurdly.
+    finite are given up, and that unroll does not update the rule; nor does an unroll at whose end
+    their loss is absurd.
 
     References:
         Andrychowicz et al. (2016), Learning to learn by gradient descent by gradient descent,
@@ -140,9 +140,9 @@ class BPTT:
         self.updates += count
         self.position = done.end
         loss, last = done.losses.mean().item(), done.losses[-1].mean().item()
-        if self.updates < self.horizon:
-            return Stretch(loss, last)
         worse = 0 < self.absurd * self.first < last
+        if self.updates < self.horizon:
+            return Stretch(loss, last, moves=not worse)
         self._end_round()
         lost = where if worse else None
         return Stretch(loss, last, lost=lost, well=not worse, moves=not worse)

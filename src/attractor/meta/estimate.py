@@ -32,6 +32,8 @@ class Estimator(Protocol):
     """Bound of each entry of the estimate, unless another is asked for."""
     norm: float | None
     """The same of its norm."""
+    steps: int | tuple[int, int]
+    """Updates of a learner, or two numbers between which they are drawn."""
 
     @property
     def planned(self) -> int:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import torch
-from torch import Generator, Tensor, nn
-from torch.func import functional_call, vmap
+from torch import Generator, Tensor
 
 from attractor.errors import InputError
 from attractor.meta.distribution import Distribution
 from attractor.meta.estimate import Stretch
 from attractor.meta.learners import Learners, Problem
+from attractor.meta.opposed import Opposed, trainable
 from attractor.meta.saving import copied, learning, load_learning
 from attractor.meta.settings import (
     bounds,
@@ -23,9 +23,7 @@ from attractor.meta.settings import (
     normal,
 )
 from attractor.meta.unroll import Objective, Position, follow
-from attractor.optimisers import Rule, State, View
-from attractor.optimisers.rule import Update
-from attractor.optimisers.state import map_tensors
+from attractor.optimisers import Rule
 
 LEAST = 0.01
 """What is added to losses before their logarithms are taken."""
@@ -230,7 +228,7 @@ class _Pair:
             for name, p in trainable(rule).items()
         }
         count = min(by.unroll, self.horizon - self.updates)
-        opposed = _Opposed(rule, both)
+        opposed = Opposed(rule, both)
         self.position, passed = follow(
             rule,
             self.learners,
@@ -263,72 +261,3 @@ class _Pair:
         # checkpoints of 0.1 have one move without a dimension for it
         self.moved = {name: moved[name].view_as(like) for name, like in self.moved.items()}
         self.updates = state["updates"]
-
-
-def trainable(rule: Rule) -> dict[str, nn.Parameter]:
-    """The weights of a rule that are not frozen."""
-    return {name: p for name, p in rule.named_parameters() if p.requires_grad}
-
-
-class _Opposed:
-    """A rule's update of several learners, each under weights of its own."""
-
-    def __init__(self, rule: Rule, weights: dict[str, Tensor]) -> None:
-        self.module, self.weights = _Update(rule), weights
-
-    def __call__(self, grads: Tensor, state: State, params: Tensor, view: View) -> Update:
-        def update(weights: Any, *inputs: Any) -> Any:
-            return functional_call(self.module, weights, (view, *inputs))
-
-        seen, told = (None if one is None else 0 for one in (view.context, view.loss))
-        moved = vmap(update, in_dims=(0, 0, 0, 0, 0, seen, told), randomness="same")
-        steps, each, shared = moved(
-            self.weights, grads, state.each, state.shared, params, view.context, view.loss
-        )
-        return steps, State(each, shared)
-
-    def settled(self, params: Tensor, state: State, view: View) -> Tensor:
-        """Where each is to be judged."""
-
-        def settle(weights: Any, *inputs: Any) -> Any:
-            return functional_call(_Settled(self.module.rule), weights, (view, *inputs))
-
-        found: Tensor = vmap(settle)(self.weights, state.each, state.shared, params)
-        return found
-
-
-class _Settled(nn.Module):
-    """Where a rule wants one learner judged, as a forward pass."""
-
-    def __init__(self, rule: Rule) -> None:
-        super().__init__()
-        self.rule = rule
-
-    def forward(self, view: View, each: Any, shared: Any, params: Tensor) -> Tensor:
-        state = State(each, shared).map(lambda t: t[None])
-        return self.rule.settled(params[None], state, view)[0]
-
-
-class _Update(nn.Module):
-    """A rule's update of one learner as a forward pass, so that it can be run with any weights."""
-
-    def __init__(self, rule: Rule) -> None:
-        super().__init__()
-        self.rule = rule
-
-    def forward(
-        self,
-        view: View,
-        grads: Tensor,
-        each: Any,
-        shared: Any,
-        params: Tensor,
-        context: Any,
-        loss: Tensor | None,
-    ) -> Any:
-        state = State(each, shared).map(lambda t: t[None])
-        context, loss = (None if one is None else one[None] for one in (context, loss))
-        seen = view._replace(context=context, loss=loss)
-        steps, after = self.rule.update(grads[None], state, params[None], seen)
-        each, shared = map_tensors(lambda t: t[0], tuple(after))
-        return steps[0], each, shared

@@ -25,6 +25,8 @@ from attractor.meta.settings import (
     check_trainable,
     measured,
 )
+from attractor.meta.validation import Validation
+from attractor.meta.whole import Whole
 from attractor.optimisers import Maker, Rule
 from attractor.training.clipping import cut_to_norm
 from attractor.training.process import Row, finish
@@ -34,6 +36,7 @@ ESTIMATORS: dict[str, Callable[..., Estimator]] = {
     "bptt": BPTT,
     "pes": Evolution,
     "es": partial(Evolution, persistent=False),
+    "whole": Whole,
 }
 """How a meta-gradient is had."""
 
@@ -45,12 +48,16 @@ class MetaTrainer:
         rule: what is trained, in place.
         problems: what its learners are, taking turns; a `Distribution` is drawn from anew for each.
         estimator: of the meta-gradient: ``"bptt"``, see `BPTT`; ``"pes"`` or ``"es"``, see
-            `Evolution`, persistent or plain.
+            `Evolution`, persistent or plain; ``"whole"``, see `Whole`, for rules of few weights.
         lr: of what updates the rule; None for its own default.
         optimiser: makes what updates the rule; Adam by default.
         schedule: how the rate falls over all updates.
         clamp: bound of each entry of the meta-gradient; by default 1 for ``"bptt"``, else none.
         norm: bound of the norm of the meta-gradient; by default none for ``"bptt"``, else 1.
+        validate_every: updates of the rule between two measurements on trainings that are always
+            the same, see `Validation`; the rule ends with the weights that did best there. None
+            for none.
+        validate_on: how many such trainings.
         generator: draws everything that is random.
         options: of the estimator, such as ``steps``, ``unroll`` and ``objective``.
 
@@ -82,12 +89,14 @@ class MetaTrainer:
         rule: Rule,
         problems: Sequence[Problem | Distribution],
         *,
-        estimator: Literal["bptt", "pes", "es"] = "bptt",
+        estimator: Literal["bptt", "pes", "es", "whole"] = "bptt",
         lr: float | None = None,
         optimiser: Maker | None = None,
         schedule: Schedule | None = None,
         clamp: float | None = None,
         norm: float | None = None,
+        validate_every: int | None = None,
+        validate_on: int = 20,
         generator: Generator,
         **options: Any,
     ) -> None:
@@ -113,6 +122,12 @@ class MetaTrainer:
         self.optimiser = (optimiser or torch.optim.Adam)(rule.parameters(), **rate)
         self.scheduler = scheduled(schedule, self.optimiser, self.planned)
         self.step = 0
+        self.validate_every = validate_every
+        self.validation = None
+        if validate_every is not None:
+            check_counts(validate_every=(validate_every, None), validate_on=(validate_on, None))
+            steps = self.estimator.steps
+            self.validation = Validation(rule, problems, steps=steps, trainings=validate_on)
         self.patience = Patience(
             rule, self.estimator.rounds, self.estimator.what, self.estimator.advice
         )
@@ -128,7 +143,12 @@ class MetaTrainer:
         return bool(self.estimator.done)
 
     def advance(self) -> list[Row]:
-        """One stretch of the learners, and one update of the rule; its losses, if finite."""
+        """One stretch of the learners, and one update of the rule; its losses, if finite.
+
+        Where it is validated, also the mean share of their first loss that learners are left with,
+        as the loss of the split ``"meta-valid"``; the first time before the first update.
+        """
+        told = self._validated() if self.step == 0 else []
         self.optimiser.zero_grad()
         found = self.estimator.stretch()
         self.step += 1
@@ -144,7 +164,18 @@ class MetaTrainer:
             self.optimiser.step()
         if self.scheduler is not None:
             self.scheduler.step()
-        return measured(found.loss, found.last)
+        return [*told, *measured(found.loss, found.last), *self._validated()]
+
+    def _validated(self) -> list[Row]:
+        """The rule on trainings that are always the same, if it is time; the best ends it."""
+        if self.validation is None or self.validate_every is None:
+            return []
+        if self.step % self.validate_every and not self.done:
+            return []
+        share = self.validation.measure()
+        if self.done:
+            self.rule.load_state_dict(self.validation.weights)
+        return [{"split": "meta-valid", "loss": share, "best": self.validation.best}]
 
     def state_dict(self) -> dict[str, Any]:
         """All that decides what comes: tensors and plain values, in dictionaries and lists."""
@@ -152,6 +183,7 @@ class MetaTrainer:
             **trained(self.rule, self.optimiser, self.scheduler, self.generator),
             "step": self.step,
             "patience": self.patience.state_dict(),
+            **({} if self.validation is None else {"validation": self.validation.state_dict()}),
             "estimator": self.estimator.state_dict(),
         }
 
@@ -159,6 +191,8 @@ class MetaTrainer:
         """Go on where `state_dict` was taken."""
         load_trained(self.rule, self.optimiser, self.scheduler, state)
         self.patience.load_state_dict(state["patience"])
+        if self.validation is not None:
+            self.validation.load_state_dict(state["validation"])
         self.estimator.load_state_dict(state["estimator"])
         self.step = state["step"]
         load_random(self.generator, state)

@@ -6,6 +6,7 @@ import ctypes
 import struct
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,8 +14,11 @@ from torch import Tensor, nn
 
 from attractor.cells.kernels.fused import unwatched
 from attractor.cells.kernels.native import STATUS, library
+from attractor.cells.kernels.plan import uniform
 from attractor.optimisers.given import check_numbers
-from attractor.optimisers.view import fan_in, tensor_size
+from attractor.optimisers.rule import Rule, Update
+from attractor.optimisers.state import State
+from attractor.optimisers.view import View, fan_in, tensor_size
 
 if TYPE_CHECKING:
     from attractor.optimisers.learned import Learned
@@ -99,13 +103,68 @@ def sweep(optimiser: Learned) -> bool:
                 if size:
                     rows.append(ROW.pack(size, *at, own, sign, rate, decay, scale, 1.0))
             first += size
+    return _swept(rule.key, rows, width, numbers.values)
+
+
+def sweep_learners(
+    rules: Sequence[Rule], grads: Tensor, state: State, params: Tensor, view: View
+) -> Update | None:
+    """Update learners, each by a rule of its own; None where there is no kernel for them.
+
+    The rules are of one kind, and differ in their weights. A learner whose gradient is not finite
+    is lost: its steps are NaN.
+
+    Shape:
+        as those of `Rule.update`, a rule for each learner.
+    """
+    told = [rule.numbers() for rule in rules]
+    first = told[0]
+    given = [grads, params, *state.named().values()]
+    if first is None or first.rates is not None or STATUS.path is None or not unwatched():
+        return None
+    if not uniform(given) or view.context is not None or view.loss is not None:
+        return None
+    parts = view.parts()
+    names = state.named()
+    each = [names[name].clone(memory_format=torch.contiguous_format) for name in first.each]
+    apart = rules[0].tensorwise
+    shared = [
+        (names[name] if apart else names[name][:, None].expand(-1, len(parts))).clone(
+            memory_format=torch.contiguous_format
+        )
+        for name in first.shared
+    ]
+    after, slopes = params.clone(memory_format=torch.contiguous_format), grads.contiguous()
+    width, size = params.element_size(), params.shape[1]
+    starts = list(accumulate((count for _, count in parts), initial=0))
+    scales = [tensor_size(view.fan_in(tensor)) for tensor, _ in parts]
+    for learner, (rule, numbers) in enumerate(zip(rules, told, strict=True)):
+        assert numbers is not None
+        rows = []
+        decay = rule.decay if view.decay is None else view.decay
+        for tensor, (_, count) in enumerate(parts):
+            coordinate = (learner * size + starts[tensor]) * width
+            place = (learner * len(parts) + tensor) * width
+            flat = [t.data_ptr() + coordinate for t in (after, slopes, *each)]
+            own = [t.data_ptr() + place for t in shared]
+            at = *flat, *[0] * (4 - len(each)), *own, *[0] * (3 - len(shared))
+            rows.append(ROW.pack(count, *at, 0, 1.0, view.rate, decay, scales[tensor], 1.0))
+        if not _swept(rule.key, rows, width, numbers.values):
+            after[learner] = torch.nan
+    kept = dict(zip(first.each, each, strict=True))
+    kept |= {n: t if apart else t[:, 0] for n, t in zip(first.shared, shared, strict=True)}
+    return after - params, state.filled({**names, **kept})
+
+
+def _swept(key: str, rows: list[bytes], width: int, values: Sequence[float]) -> bool:
+    """Run the kernel of a rule over tensors; False, with nothing changed, if one is not finite."""
     tensors = (Swept * len(rows)).from_buffer_copy(b"".join(rows))
     call = Sweep(width, torch.get_num_threads(), len(rows), tensors)
-    call.number[: len(numbers.values)] = numbers.values
-    found = _run()(rule.key.encode(), ctypes.byref(call))
-    assert found != -1, rule.key
+    call.number[: len(values)] = values
+    found = _run()(key.encode(), ctypes.byref(call))
+    assert found != -1, key
     if found == -2:
-        raise MemoryError(f"no memory left for the kernel of {rule.key}")
+        raise MemoryError(f"no memory left for the kernel of {key}")
     return not found
 
 

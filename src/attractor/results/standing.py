@@ -3,10 +3,11 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from attractor.errors import InputError
 from attractor.estimates import Estimate, estimate
 from attractor.files import read_made, write_atomic
 
@@ -28,6 +29,7 @@ class Outcome:
         tried: rates among which it was chosen.
         losses: on test data, one for each seed; infinite where the training diverged.
         seconds: of the processor, for each update with its gradient; the least of all seeds.
+        updates: that were done: others than the horizon where optimisers had equal time.
     """
 
     task: str
@@ -37,6 +39,7 @@ class Outcome:
     tried: tuple[float, ...]
     losses: tuple[float, ...]
     seconds: float
+    updates: int | None = None
 
     @property
     def estimate(self) -> Estimate:
@@ -60,6 +63,7 @@ class Standing:
         seeds: of every outcome.
         outcomes: one for each task, horizon and optimiser.
         left_out: what was not measured, and why.
+        by_time: whether optimisers had equal time, and not equally many updates.
     """
 
     machine: Mapping[str, str]
@@ -68,6 +72,7 @@ class Standing:
     seeds: tuple[int, ...]
     outcomes: tuple[Outcome, ...]
     left_out: tuple[str, ...] = ()
+    by_time: bool = False
 
     @property
     def places(self) -> list[tuple[str, int]]:
@@ -154,6 +159,37 @@ def times(standing: Standing, unit: str) -> dict[str, float]:
     return found
 
 
+def joined(stored: Standing, found: Standing) -> Standing:
+    """A benchmark with what another one found in the place of the same, or after it.
+
+    Args:
+        stored: with which `found` goes together: of the same budget, seeds and kind.
+        found: whose outcomes count where both have one.
+    """
+    kinds = [_kind(one) for one in (stored, found)]
+    if kinds[0] != kinds[1]:
+        told = [
+            f"{'quick ' * quick}benchmark of the seeds {', '.join(map(str, seeds))}"
+            f"{' in equal time' * by_time}"
+            for quick, seeds, by_time in kinds
+        ]
+        raise InputError(
+            f"expected a {told[1]} to join this one with, but got a {told[0]}. Give the same "
+            "--quick, --seeds and --by-time."
+        )
+    return replace(
+        stored,
+        tasks={**stored.tasks, **found.tasks},
+        outcomes=tuple({**stored.by(), **found.by()}.values()),
+        left_out=tuple(dict.fromkeys([*stored.left_out, *found.left_out])),
+    )
+
+
+def _kind(one: Standing) -> tuple[bool, tuple[int, ...], bool]:
+    """What two benchmarks must share to be compared."""
+    return one.quick, one.seeds, one.by_time
+
+
 def worse(before: Standing, now: Standing) -> list[str]:
     """Optimisers whose loss has grown by more than a twentieth, and beyond both intervals.
 
@@ -163,7 +199,7 @@ def worse(before: Standing, now: Standing) -> list[str]:
     said = []
     for one in now.outcomes:
         old = then.get((one.contender, one.at))
-        if old is None or (before.quick, before.seeds) != (now.quick, now.seeds):
+        if old is None or _kind(before) != _kind(now):
             continue
         was, found = old.estimate, one.estimate
         apart = (was.half_width or 0.0) + (found.half_width or 0.0)
@@ -201,6 +237,7 @@ def read(whole: Any) -> Standing:
         seeds=tuple(map(int, whole["seeds"])),
         outcomes=tuple(map(_outcome, whole["outcomes"])),
         left_out=tuple(map(str, whole["left_out"])),
+        by_time=bool(whole.get("by_time", False)),  # files of 0.1 have neither this nor updates
     )
 
 
@@ -216,4 +253,5 @@ def _outcome(row: dict[str, Any]) -> Outcome:
         tried=tuple(map(float, row["tried"])),
         losses=losses,
         seconds=float(row["seconds"]),
+        updates=None if row.get("updates") is None else int(row["updates"]),
     )

@@ -37,9 +37,10 @@ def profiles(standing: Standing) -> Table:
         ]
         for name in ranked
     ]
+    places = f"{len(standing.places)} places (task and {_unit(standing)})"
     title = (
-        f"{'quick ' if standing.quick else ''}benchmark, {len(standing.places)} places (task and "
-        f"updates), {_seeds(standing)}: share of places (%) within a factor of the lowest loss"
+        f"{'quick ' if standing.quick else ''}benchmark, {places}, {_seeds(standing)}: share of "
+        "places (%) within a factor of the lowest loss"
     )
     within = [f"{factor:g}" for factor in FACTORS]
     last = [f"below {RIVAL}", "at worst, times", f"time of an update, times {TIMED_BY}"]
@@ -58,6 +59,8 @@ def losses(standing: Standing) -> Table:
 
     rows = [[name, *(cell(by.get((name, at))) for at in places)] for name in standing.contenders]
     title = f"held-out loss, mean ± half of its 95% interval over {_seeds(standing)}"
+    if standing.by_time:
+        title += f", after {_unit(standing)}"
     return Table(title, ["optimiser", *(f"{task}, {n:,}" for task, n in places)], rows)
 
 
@@ -116,6 +119,10 @@ def _beside(standing: Standing, name: str) -> list[str]:
     found = beside(standing, name, RIVAL)
     worst = f"{found.worst:.2f}" if found.worst < math.inf else "diverged"
     return [f"{found.lower} of {found.places}", worst]
+
+
+def _unit(standing: Standing) -> str:
+    return f"the time of so many updates of {RIVAL}" if standing.by_time else "updates"
 
 
 def _seeds(standing: Standing) -> str:

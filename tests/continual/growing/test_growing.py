@@ -12,7 +12,7 @@ from attractor import InputError, Recurrent
 from attractor.cells import CELLS, layer_norm, zoneout
 from attractor.continual import deepen, grow, grown, more_answers
 from attractor.continual.growing.cells import REFUSED, ROLES
-from attractor.continual.growing.widening import Edit, Wide, widened, zero_sum
+from attractor.continual.growing.widening import Wide, zero_sum
 from attractor.models import HCN, MLP, MultiHead, ResMLP, SequenceClassifier, SequenceTagger
 
 WIDE = sorted(key for key, cell in CELLS.items() if cell.__name__ in ROLES)
@@ -151,10 +151,6 @@ def test_noise_is_zero_in_sum_and_as_large_as_the_weights() -> None:
     assert (noise[:, 1] == 0).all()
     # of two, plus and minus U(0, 1) - 1/2
     assert float(noise[:, 0].std()) == pytest.approx(12**-0.5, rel=0.1)
-    for scale in (1.0, 100.0):
-        weight, shared = scale * torch.randn(300, 3, generator=seeded()), Edit("share", wide)
-        added = widened(weight, (None, shared), 2.0, seeded()) - widened(weight, (None, shared))
-        assert float(added[:, 0].std()) == pytest.approx(2 * scale * 12**-0.5, rel=0.1)
 
 
 @pytest.mark.parametrize("kind", ["adam", "momentum"])
@@ -222,10 +218,6 @@ def test_more_answers_keep_those_that_were_there() -> None:
     x = torch.randn(6, 7, 3).double()
     assert torch.allclose(wider(x)[:, :2], model(x), atol=1e-12)
     assert wider(x).shape == (6, 4)
-    head: Any = more_answers(MLP([1, 400, 2]), 60, generator=seeded()).model
-    new = head.layers[-1].weight.detach()[2:]
-    assert 0.99 * 400**-0.5 < float(new.abs().max()) <= 400**-0.5
-    assert abs(float(new.mean())) < 0.001
     with pytest.raises(InputError, match="more outputs than the 2 that the network has, but got 2"):
         more_answers(model, 2)
 

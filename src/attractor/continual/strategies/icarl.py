@@ -124,8 +124,6 @@ class ICaRL(Strategy):
         index, labels = torch.arange(len(task)), _labels(task)
         for label in task.classes:
             own = index[labels == label]
-            if not len(own):
-                continue  # a class that the task names and has no samples of
             parts = [rows(task.samples(some), raw=raw) for some in torch.split(own, PIECE)]
             parts += [self.exemplars[label]] if label in self.exemplars else []
             among: Columns = tuple(map(stacked, zip(*parts, strict=True)))

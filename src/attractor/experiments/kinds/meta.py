@@ -11,6 +11,7 @@ from attractor.experiments.config import Frozen
 from attractor.experiments.kinds.parts import Spec
 from attractor.meta import Distribution, MetaTrainer, Problem
 from attractor.meta.settings import bounds
+from attractor.meta.trainer import options_of
 from attractor.optimisers import Rule, load_rule
 from attractor.optimisers.files import load_pretrained
 from attractor.training.schedules import Schedule
@@ -22,9 +23,10 @@ class Meta(Frozen):
     newer = (
         *("random", "schedule", "clamp", "norm", "clip"),
         *("logarithm", "settled", "moves", "start", "frozen"),
+        *("marks", "bound", "validate_every", "validate_on"),
     )
 
-    method: Literal["bptt", "pes", "es"] = "bptt"
+    method: Literal["bptt", "pes", "es", "whole"] = "bptt"
     tasks: list[Spec] = Field(default_factory=list)
     """What its learners learn, taking turns; by default the task of the run. One may have a
     ``model`` and a ``random`` of its own, the latter beside that of all."""
@@ -55,13 +57,22 @@ class Meta(Frozen):
     norm: float | None = Field(default=None, gt=0)
     """Bound of the norm of the meta-gradient; by default the estimator's."""
     clip: float = Field(default=10.0, gt=0)
-    """Bound of a learner's loss, for evolution strategies."""
+    """Bound of a learner's loss, for evolution strategies; in whole trainings that of its share."""
     logarithm: bool = False
     """Whether evolution strategies count the logarithms of losses."""
     settled: bool = False
     """Whether evolution strategies judge learners at the rule's average."""
     moves: int = Field(default=1, ge=1)
     """Pairs of learners that evolution strategies run alike, under moves of their own."""
+    marks: int = Field(default=4, ge=1)
+    """How often whole trainings are judged: at their end, half-way and so on."""
+    bound: float = Field(default=0.2, gt=0)
+    """How much one of them counts at most."""
+    validate_every: int | None = Field(default=None, ge=1)
+    """Updates of the rule between two measurements on fixed trainings; the best weights are kept.
+    By default there are none."""
+    validate_on: int = Field(default=20, ge=1)
+    """How many fixed trainings."""
     start: str | None = None
     """Weights to begin with: a file, or the name of a set that comes with the package."""
     frozen: list[str] = Field(default_factory=list)
@@ -95,35 +106,19 @@ def trainer_of(
 ) -> MetaTrainer:
     """The meta-training of a configuration."""
     steps = meta.steps if isinstance(meta.steps, int) else bounds(meta.steps)
-    own: dict[str, Any] = (
-        {
-            "learners": meta.learners,
-            "together": meta.together,
-            "order": meta.order,
-            "perturb": meta.perturb,
-        }
-        if meta.method == "bptt"
-        else {
-            "updates": meta.updates,
-            "pairs": meta.together,
-            "sigma": meta.sigma,
-            "clip": meta.clip,
-            "logarithm": meta.logarithm,
-            "settled": meta.settled,
-            "moves": meta.moves,
-        }
-    )
+    side_by_side = {"pairs": meta.together, "trainings": meta.together}
+    given = {**dict(meta), **side_by_side, "steps": steps}
+    own = {name: given[name] for name in options_of(meta.method) if name in given}
     return MetaTrainer(
         rule,
         problems,
         estimator=meta.method,
-        unroll=meta.unroll,
         lr=meta.lr,
-        steps=steps,
-        objective=meta.objective,
         schedule=meta.schedule,
         clamp=meta.clamp,
         norm=meta.norm,
+        validate_every=meta.validate_every,
+        validate_on=meta.validate_on,
         generator=generator,
         **own,
     )
