@@ -136,6 +136,13 @@ def test_what_dropout_leaves_is_what_has_a_price() -> None:
     torch.testing.assert_close(found, dropped.square().mean())
 
 
+def test_changes_have_their_price_before_dropout() -> None:
+    model = LanguageModel("gru", 11, 4, [5], slowness=3.0, output_dropout=0.5, generator=seeded())
+    x = tokens()
+    h = cast("Any", model.layers)[0](model.embedding(x))[0]
+    torch.testing.assert_close(model(x)[0].penalty, 3 * h.diff(dim=1).square().mean())
+
+
 def test_bad_options() -> None:
     with pytest.raises(InputError, match="expected a last layer of the embedding's 4 features"):
         LanguageModel("gru", 11, 4, [5], tied=True)

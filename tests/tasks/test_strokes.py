@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from attractor.errors import InputError
+from attractor.models import StrokeReader
 from attractor.tasks import StrokeDigits
 from attractor.tasks.data.root import data_root
 from attractor.tasks.data.strokes import FILE, load_strokes
@@ -73,6 +74,24 @@ def test_the_loss_is_taught_and_the_measure_is_free(tmp_path: Path) -> None:
     assert found["accuracy"] == (0.0, 10)
     assert found["error"] == (10.0, 10)
     assert found["loss"][0] < 1e-3
+
+
+@pytest.mark.parametrize("reward", ["likelihood", "auxiliary"])
+def test_choices_of_a_reader_are_taught_by_its_digits(reward: Any, tmp_path: Path) -> None:
+    write(tmp_path)
+    task = StrokeDigits(2, train=7, held=5, root=tmp_path)
+    model = StrokeReader("tardis", 4, 8, 10, estimator="reinforce", reward=reward)
+    batch = task.samples(torch.arange(7))
+    torch.manual_seed(0)
+    loss = task.loss(model, batch)
+    torch.autograd.backward(loss)
+    torch.manual_seed(0)
+    said = model(batch.inputs, batch.y).said
+    plain = torch.nn.functional.cross_entropy(said.flatten(0, 1), batch.y.flatten())
+    torch.testing.assert_close(loss, plain)  # what teaches the choices has no value of its own
+    taught = [p for name, p in model.recurrent.named_parameters() if "attention" in name]
+    assert taught
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in taught)
 
 
 def test_bad_files(tmp_path: Path) -> None:

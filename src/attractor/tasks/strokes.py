@@ -136,7 +136,7 @@ class StrokeDigits(StoredTask):
         Sequences of fewer digits than others are filled up with `IGNORE`, which does not count.
         """
         y = batch.y[:, : int((batch.y != IGNORE).any(0).sum())]
-        said, penalty = unpriced(model(batch.inputs, y.clamp(min=0)), y)
+        said, penalty = unpriced(model(batch.inputs, y.clamp(min=0)), lambda: y)
         each = F.cross_entropy(
             said.flatten(0, 1), y.flatten(), ignore_index=IGNORE, reduction="none"
         ).view_as(y)
