@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from attractor.cells import CELLS, copy_to_torch
@@ -89,10 +89,18 @@ def test_a_pair_is_answered_at_its_own_end() -> None:
 
 
 def test_dropout_of_a_pair_is_applied_twice() -> None:
-    model = PairClassifier("gru", 20, 4, 6, 3, dropout=1.0, generator=seeded())
+    model = PairClassifier("gru", 20, 4, 6, 3, dropout=0.5, generator=seeded())
     x = torch.randint(20, (2, 8), generator=seeded(1))
-    assert torch.equal(model(x), model.classifier.readout.bias.expand(2, 3))
-    assert not torch.equal(model.eval()(x), model.classifier.readout.bias.expand(2, 3))
+    seen: list[tuple[Tensor, Tensor]] = []
+    model.dropout.register_forward_hook(lambda _, given, got: seen.append((given[0], got)))
+    said = model(x)
+    (shown, dropped), (last, left) = seen
+    torch.testing.assert_close(shown, model.embedding(x))
+    assert (dropped == 0).any()
+    torch.testing.assert_close(last, model.classifier.last(dropped)[0])
+    assert (left == 0).any()
+    torch.testing.assert_close(said, model.classifier.readout(left))
+    assert torch.equal(model.eval()(x), model(x))
 
 
 def test_a_reader_that_goes_on_has_one_direction() -> None:
