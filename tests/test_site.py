@@ -81,6 +81,21 @@ def test_a_cell_has_equations_a_diagram_and_code(site: Path, page: Any) -> None:
     assert page.trouble == []
 
 
+def test_a_reader_who_likes_it_dark_has_it_dark(site: Path, page: Any) -> None:
+    try:
+        for scheme, dark in (("dark", True), ("light", False)):
+            page.emulate_media(color_scheme=scheme)
+            visit(page, site / "cells" / "gru.html")
+            shade = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+            assert (max(page.evaluate(shade)) < 80) == dark
+            drawn = page.locator("img[src*='gru.svg']")
+            colour = drawn.evaluate("image => getComputedStyle(image).backgroundColor")
+            assert (colour == "rgb(255, 255, 255)") == dark
+        assert page.locator("[data-md-component='palette'] label:visible").count() == 1
+    finally:
+        page.emulate_media(color_scheme="light")
+
+
 def test_the_search_finds_a_cell(site: Path, page: Any) -> None:
     visit(page, site / "index.html")
     assert page.locator("text=TARDIS >> visible=true").count() == 0

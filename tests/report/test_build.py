@@ -143,6 +143,19 @@ def test_several_experiments_get_a_chapter_each(tmp_path: Path, write_run: Any) 
     assert html.count('<article class="chapter"') == 3
     assert "<title>Adding; Copying a sequence after a long wait</title>" in html
     assert "<h1>Memory</h1>" in build(load_runs([tmp_path]), title="Memory")
+    write_run(tmp_path, "GRU", config={"experiment": "counting", "title": "Counting"})
+    assert "<title>Adding, and 2 more experiments</title>" in build(load_runs([tmp_path]))
+
+
+def test_the_list_of_experiments_says_what_is_shown(tmp_path: Path, write_run: Any) -> None:
+    for seed in range(3):
+        for label in ("LSTM", "GRU"):
+            write_run(tmp_path, label, seed=seed)
+    write_run(tmp_path, "GRU", config={"experiment": "adding", "title": "Adding"})
+    html = build(load_runs([tmp_path]))
+    listed = html[html.index('<ol class="contents"') : html.index('<article class="chapter"')]
+    assert "best mean" in listed
+    assert "Over shared seeds it is shown to be ahead of LSTM" in listed
 
 
 def test_a_full_and_finished_experiment_has_no_warning(tmp_path: Path, write_run: Any) -> None:

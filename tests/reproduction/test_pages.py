@@ -9,7 +9,7 @@ from attractor.cli.commands import app
 from attractor.errors import InputError
 from attractor.reproduction import TARGETS
 from attractor.reproduction.pages import PART, refreshed, write_pages
-from attractor.reproduction.summary import computed, counted, decided, quick
+from attractor.reproduction.summary import SUMMARY, computed, counted, decided
 from attractor.reproduction.tables import all_claims
 from attractor.results.table import markdown
 
@@ -46,12 +46,16 @@ def test_only_marked_parts_change(tmp_path: Path) -> None:
 def test_the_first_page_counts_every_claim_once() -> None:
     claims = all_claims()
     every = sum(len(one.claims) for one in TARGETS.values())
-    assert counted(claims).startswith(f"Of {every} claims ")
+    head, _, *rows, total = counted(claims).splitlines()
+    assert head.startswith("| verdict | all | Kuo (2021) | Chandar (2020) |")
+    assert total.startswith(f"| claims | {every} |")
+    assert sum(int(row.split("|")[2]) for row in rows) == every
     assert "varies less" in decided(claims)
     assert "the Jacobian of a residual layer" in computed(claims)
     assert "the Jacobian of a residual layer" not in decided(claims)
     done = [one for found in claims.values() for one in found if one.n]
-    listed = sum(part(claims).count("\n| **") for part in (decided, computed, quick))
+    parts = [part for name, part in SUMMARY.items() if name != "counts"]
+    listed = sum(part(claims).count("\n| **") for part in parts)
     assert listed == len(done)
     assert markdown(["a"], [["x|y"]]) == "| a |\n| --- |\n| x\\|y |"
 

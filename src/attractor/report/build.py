@@ -80,10 +80,11 @@ def build(
 
 
 def _title(titles: Sequence[str]) -> str:
-    """Of one experiment its own; of several, the first two of theirs."""
-    each = list(dict.fromkeys(titles))
-    more = f" and {len(each) - 2} more" if len(each) > 2 else ""
-    return "; ".join(each[:2]) + more
+    """Of one or two experiments their own; of several, the first and how many more."""
+    first, *others = dict.fromkeys(titles)
+    if len(others) > 1:
+        return f"{first}, and {len(others)} more experiments"
+    return "; ".join((first, *others))
 
 
 def page(template: str, figures: Sequence[Figure], **parts: object) -> str:

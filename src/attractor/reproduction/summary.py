@@ -12,51 +12,50 @@ from attractor.results.table import markdown
 Claims = Mapping[str, Sequence[Finding]]
 
 VERDICTS = {
-    "contradicted": "are contradicted",
-    "holds": "hold",
-    "not shown": "are not shown",
-    "few seeds": "have too few seeds",
-    "quick, as claimed": "come out as claimed in quick runs",
-    "quick, the other way": "the other way in quick runs",
-    "quick, open": "are open in quick runs",
-    "not run": "are not run",
+    "contradicted": "significantly the other way",
+    "holds": "significantly so",
+    "not shown": "not significant either way",
+    "few seeds": "fewer than three of full runs",
+    "quick, as claimed": "short runs agree, and decide nothing",
+    "quick, the other way": "short runs say the contrary",
+    "quick, open": "short runs cannot tell",
+    "not run": "no data, or too long for this machine",
 }
-"""Of claims, in the order of the first page, with the words that count them."""
+"""Of claims, in the order of the first page, with what they mean."""
 
-DECIDED = ("contradicted", "holds", "not shown")
+DECIDED = ("holds", "not shown")
 
 
 def counted(claims: Claims) -> str:
-    """How many claims have which verdict: in one sentence, and by document."""
+    """How many claims have which verdict, by document."""
     by_document: dict[str, Counter[str]] = {key: Counter() for key in DOCUMENTS}
     for key, found in claims.items():
         by_document[key.partition("/")[0]].update(one.told for one in found)
     every = sum(by_document.values(), Counter[str]())
-    said = ", ".join(f"{every[one]} {word}" for one, word in VERDICTS.items() if every[one])
-    shown = [verdict for verdict in VERDICTS if every[verdict]]
+    shown = {DOCUMENTS[key]: counts for key, counts in by_document.items() if counts}
+    columns = [every, *shown.values()]
     rows = [
-        [DOCUMENTS[key], str(counts.total()), *(str(counts[one] or "") for one in shown)]
-        for key, counts in by_document.items()
-        if counts
+        [f"**{verdict}**: {word}", *(str(counts[verdict] or "") for counts in columns)]
+        for verdict, word in VERDICTS.items()
+        if every[verdict]
     ]
-    head = f"Of {every.total()} claims {said}."
-    places = range(1, len(shown) + 2)
-    return f"{head}\n\n{markdown(('document', 'claims', *shown), rows, right=places)}"
+    rows.append(["claims", *(str(counts.total()) for counts in columns)])
+    return markdown(("verdict", "all", *shown), rows, right=range(1, len(columns) + 1))
+
+
+def contradicted(claims: Claims) -> str:
+    """The claims that are false, by runs at the budget of their document or by what is computed."""
+    return _listed(claims, lambda one: one.verdict == "contradicted")
 
 
 def decided(claims: Claims) -> str:
-    """The claims that runs at the budget of their document decide, and all that are false."""
-    return _listed(
-        claims,
-        lambda one: (
-            one.verdict == "contradicted" or (one.verdict in DECIDED and not _computed(one))
-        ),
-    )
+    """The other claims that runs at the budget of their document decide."""
+    return _listed(claims, lambda one: one.verdict in DECIDED and not _computed(one))
 
 
 def computed(claims: Claims) -> str:
     """The claims that are counted, worked out or simulated, but for those that are false."""
-    return _listed(claims, lambda one: one.verdict in ("holds", "not shown") and _computed(one))
+    return _listed(claims, lambda one: one.verdict in DECIDED and _computed(one))
 
 
 def quick(claims: Claims) -> str:
@@ -66,7 +65,8 @@ def quick(claims: Claims) -> str:
 
 SUMMARY: dict[str, Callable[[Claims], str]] = {
     "counts": counted,
-    "claims": decided,
+    "contradicted": contradicted,
+    "decided": decided,
     "computed": computed,
     "quick": quick,
 }
