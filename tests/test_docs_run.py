@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_docs_commands import LINES
 from typer.testing import CliRunner
 
 from attractor.cli.commands import app
+from test_docs_commands import LINES
 
 GIVEN = {line.partition("#")[0].strip() for line in LINES.values()}
 
