@@ -18,8 +18,8 @@ from attractor.bench import Result, Shape, bench, load, save
 from attractor.bench.cells import SHAPES, cases, measure
 from attractor.bench.growth import of_cell, of_starts
 from attractor.bench.kept import Kept
-from attractor.bench.room import FEW, Cost, cost
-from attractor.bench.run import Grow
+from attractor.bench.room import FEW, Cost, cost, memory
+from attractor.bench.run import Grow, again
 from attractor.bench.timing import Work, best_of, threads
 from attractor.bench.works import PEERS, fitting, passes
 from attractor.cells import CELLS
@@ -161,6 +161,14 @@ def test_a_few_steps_tell_what_all_cost() -> None:
     assert forward.bytes == 0
 
 
+def test_memory_that_others_have_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable:    77 kB\nBuffers: 5 kB\n"
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: text)
+    assert memory() == 77 * 1024
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: "MemTotal: 9000 kB")
+    assert memory() > 10**9  # all there is
+
+
 def test_the_loop_is_done_for_as_many_steps_as_are_affordable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -192,7 +200,7 @@ def test_a_layer_without_room_is_left_out(monkeypatch: pytest.MonkeyPatch) -> No
     result = bench(cells=["gru"], shapes=[SMALL], seconds=0.0, quick=True, threads=[1])
     assert result.left_out == (
         "gru training 5,3,2,8, 1 thread: left out, for it would take more than half of the "
-        "machine's memory.",
+        "free memory.",
     )
     assert [str(one) for one in result.timed] == ["gru forward 5,3,2,8, 1 thread"]
 
@@ -254,6 +262,15 @@ def test_a_search_grows_with_its_starts() -> None:
     found = of_starts(seconds=0, turns=1)
     assert (found.axis, found.sizes) == ("starts", (50, 100, 200, 400))
     assert -0.5 < found.exponent < 1.5  # steps of Python take most of it
+
+
+def test_what_is_in_doubt_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, other = Timed(CASE, 2.0, 8.0, 3.0, 1.0), Timed(CASE._replace(threads=2), 2.0, 8.0, 3.0, 1)
+    fast = Timed(CASE, 1.0, 9.0, 4.0, 1.0)
+    monkeypatch.setattr("attractor.bench.run.measure", lambda case, seconds: fast)
+    found = again(Result({}, (slow, other), ()), {CASE})
+    assert found.timed == (slow.best(fast), other)
+    assert found.timed[0].to_lstm == 3.0
 
 
 def test_shapes_are_checked() -> None:

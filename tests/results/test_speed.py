@@ -28,6 +28,13 @@ def test_ratios_are_of_speed() -> None:
     assert peer.to_eager is None
 
 
+def test_of_two_measurements_the_better_counts() -> None:
+    first, again = RESULT.timed[0], Timed(CASE, 1.5, 9.0, 3.5, 0.5)
+    assert first.best(again) == again.best(first) == Timed(CASE, 1.5, 8.0, 3.0, 0.5)
+    peer = RESULT.timed[1]
+    assert peer.best(peer) == peer
+
+
 def test_exponents() -> None:
     assert exponent([10, 20, 80], [5.0, 20.0, 320.0]) == pytest.approx(2)
     assert RESULT.growth[0].exponent == pytest.approx(3)

@@ -1,5 +1,6 @@
 """How fast attractor is: each cell beside torch's layers, and how time grows."""
 
+from attractor.bench.run import again as again
 from attractor.bench.run import bench as bench
 from attractor.results.speed import Result as Result
 from attractor.results.speed import Shape as Shape

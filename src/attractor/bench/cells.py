@@ -53,7 +53,7 @@ def measure(case: Case, seconds: float, turns: int = TURNS) -> Timed:
         found = _found(case)
         if not cost(found["layer"], steps).has_room(steps):
             raise InputError(
-                f"{case}: left out, for it would take more than half of the machine's memory."
+                f"{case}: left out, for it would take more than half of the free memory."
             )
         done = {name: passing(steps) for name, passing in found.items()}
         looped = steps

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from attractor.bench.timing import Work
 
 SHARE = 0.5
-"""Of the memory that is there, what a pass may take."""
+"""Of the memory that is free, what a pass may take."""
 LONGEST = 10.0
 """Seconds that a pass of the plain loop may take."""
 FEW = 4
@@ -25,11 +26,11 @@ class Cost(NamedTuple):
     seconds: float
 
     def has_room(self, steps: int) -> bool:
-        """Whether what so many steps keep fits into half of the machine's memory."""
+        """Whether what so many steps keep fits into half of the free memory."""
         return self.bytes * steps < SHARE * memory()
 
     def affordable(self, steps: int) -> int:
-        """Of so many steps, as many as fit into half of the memory and `LONGEST`, or a few.
+        """Of so many steps, as many as fit into half of the free memory and `LONGEST`, or a few.
 
         Example:
             >>> Cost(bytes=1.0, seconds=0.1).affordable(30)
@@ -77,7 +78,12 @@ class Tape(torch.autograd.graph.saved_tensors_hooks):
 
 
 def memory() -> int:
-    """The machine's memory in bytes; on a system that does not tell, as much as is enough."""
+    """The free memory of the machine in bytes; where that is not told, all, or what is enough."""
+    try:
+        told = Path("/proc/meminfo").read_text(encoding="ascii")
+        return 1024 * int(told.partition("MemAvailable:")[2].split()[0])
+    except (OSError, IndexError, ValueError):
+        pass
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

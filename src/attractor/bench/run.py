@@ -1,7 +1,8 @@
 """A whole benchmark: what is measured, for how long, and where."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,8 @@ SECONDS = 1.0
 """For each case of a whole benchmark."""
 QUICK_SECONDS = 110.0
 """For all of a quick one."""
+AGAIN = 5
+"""Times as long for a case that is in doubt."""
 
 
 class Grow(NamedTuple):
@@ -84,6 +87,23 @@ def bench(
         tuple(one for one in ordered if isinstance(one, Timed)),
         tuple(one for one in ordered if isinstance(one, Growth)),
         tuple(left_out),
+    )
+
+
+def again(result: Result, cases: Collection[Case], seconds: float = SECONDS) -> Result:
+    """Measure some cases once more, for `AGAIN` times as long; of each time the better one counts.
+
+    Args:
+        result: what was measured.
+        cases: those of it that are in doubt.
+        seconds: for each case at first.
+    """
+    return replace(
+        result,
+        timed=tuple(
+            one.best(measure(one.case, AGAIN * seconds)) if one.case in cases else one
+            for one in result.timed
+        ),
     )
 
 

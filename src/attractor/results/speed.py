@@ -92,6 +92,17 @@ class Timed:
         """How many times as fast as the plain loop."""
         return None if self.eager is None else self.eager / self.seconds
 
+    def best(self, other: "Timed") -> "Timed":
+        """The better of each time of two measurements of the same case."""
+        eager = None if self.eager is None or other.eager is None else min(self.eager, other.eager)
+        return Timed(
+            self.case,
+            min(self.seconds, other.seconds),
+            eager,
+            min(self.lstm, other.lstm),
+            min(self.gru, other.gru),
+        )
+
     def __str__(self) -> str:
         return str(self.case)
 
