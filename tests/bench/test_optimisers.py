@@ -260,7 +260,8 @@ def test_in_equal_time_a_slow_optimiser_has_fewer_updates(
         ("sgd", 10, 20), ("pacer", 10, 7), ("prodigy", 10, 10),
         ("sgd", 30, 60), ("pacer", 30, 20), ("prodigy", 30, 30),
     ]  # fmt: skip
-    assert Kept(found[1], tmp_path).path.name == "quadratic-7-pacer.json"
+    place = trial.kept_in(tmp_path, found[1]).path
+    assert place == tmp_path / "trials" / "quadratic-7-pacer.json"
     seen: list[int] = []
 
     class Noted(Plan):

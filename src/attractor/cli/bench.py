@@ -111,6 +111,12 @@ def optimisers(
     seed: Annotated[
         list[str] | None, typer.Option("--seed", "--seeds", help="3, 0-9 or 0,2,5.")
     ] = None,
+    by_time: Annotated[
+        bool, typer.Option(help="Equal time for all: that of so many updates of adam-cosine.")
+    ] = False,
+    beside: Annotated[
+        Path | None, typer.Option(help="An earlier optimisers.json: show both as one.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -142,6 +148,7 @@ def optimisers(
     keep_memory()
     folder = out or Path("runs", f"bench-optimisers{'-quick' if quick else ''}")
     before = None if baseline is None else results.load(baseline)
+    stored = None if beside is None else results.load(beside)
     seeds = parse_seeds(",".join(seed or []))
     with (
         _going_on_in(folder),
@@ -154,9 +161,11 @@ def optimisers(
             horizons=horizon or (),
             seeds=seeds,
             quick=quick,
+            by_time=by_time,
             jobs=jobs,
             on_case=show,
         )
+    found = found if stored is None else results.joined(stored, found)
     _print(tables(found))
     for name in found.left_out:
         warn(f"left out: {name}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from attractor.bench.drive import OnCase, drive
 from attractor.bench.machine import facts
 from attractor.bench.optimisers.contenders import CONTENDERS, contender, rules, without_weights
+from attractor.bench.optimisers.pace import UNIT, paces, scaled
 from attractor.bench.optimisers.tasks import TASKS, horizons_of
 from attractor.bench.optimisers.trial import Case, measure, outcome
 from attractor.checks import whole
@@ -24,6 +25,7 @@ def bench(
     horizons: Sequence[int] = (),
     seeds: Sequence[int] = (),
     quick: bool = False,
+    by_time: bool = False,
     jobs: int | None = None,
     on_case: OnCase = lambda done, total, name: None,
 ) -> Standing:
@@ -36,6 +38,8 @@ def bench(
         horizons: updates; those of each task if empty.
         seeds: of the trainings that count; five if empty, of the quick benchmark three.
         quick: short trainings, ten minutes in all.
+        by_time: each optimiser has as many updates as take the time that `adam-cosine` takes for
+            the horizon, by the processor and measured in turns.
         jobs: processes; as many as there are cores if None.
         on_case: is told how far it is.
 
@@ -48,6 +52,8 @@ def bench(
         (['sgd'], 3)
     """
     cases = all_cases(tasks, only, horizons, seeds, quick=quick)
+    if by_time:
+        cases = in_equal_time(cases, folder)
     left = [case for case in cases if outcome(case, folder) is None]
     refused = drive(
         left,
@@ -64,6 +70,7 @@ def bench(
         cases[0].seeds,
         tuple(one for one in outcomes if one is not None),
         (*([] if only else without_weights()), *refused),
+        by_time,
     )
 
 
@@ -89,3 +96,16 @@ def all_cases(
         for horizon in horizons_of(task, quick=quick, asked=updates)
         for name in names
     ]
+
+
+def in_equal_time(cases: Sequence[Case], folder: Path) -> list[Case]:
+    """The cells with as many updates as take the time of `UNIT` for the horizon."""
+    found = []
+    for task in dict.fromkeys(case.task for case in cases):
+        own = [case for case in cases if case.task == task]
+        names = list(dict.fromkeys([UNIT, *(case.contender for case in own)]))
+        took = paces(task, names, quick=own[0].quick, folder=folder)
+        for case in own:
+            updates = scaled(case.horizon, took.get(case.contender, took[UNIT]), took[UNIT])
+            found.append(case._replace(updates=updates))
+    return found

@@ -34,13 +34,23 @@ HELD_OUT, QUICK_HELD_OUT = 10_000, 1_000
 
 
 class Case(NamedTuple):
-    """A cell of the table that is to be filled."""
+    """A cell of the table that is to be filled.
+
+    `updates` are those of its trainings, where they are not as many as the horizon: as many as
+    take the time of so many updates of another optimiser.
+    """
 
     task: str
     horizon: int
     contender: str
     seeds: tuple[int, ...]
     quick: bool
+    updates: int | None = None
+
+    @property
+    def length(self) -> int:
+        """Updates of its trainings."""
+        return self.horizon if self.updates is None else self.updates
 
     def __str__(self) -> str:
         return f"{self.contender}, {self.task}, {self.horizon:,} updates"
@@ -115,12 +125,12 @@ def train(case: Case, rate: float | None, seed: int, split: Split) -> Trial:
     network = whole.model(generator)
     making = make(case.contender, rate, whole.task.shown().x)
     if isinstance(making, Rule) and making.horizon is not None:
-        making.horizon = case.horizon
+        making.horizon = case.length
     size, most = 500, QUICK_HELD_OUT if case.quick else HELD_OUT
     plan = Plan(
-        case.horizon,
+        case.length,
         whole.batch_size,
-        log_every=case.horizon,
+        log_every=case.length,
         eval_every=None,
         eval_batch_size=size,
         eval_batches=most // size,
@@ -133,7 +143,7 @@ def train(case: Case, rate: float | None, seed: int, split: Split) -> Trial:
             training.advance()
             if case.quick and training.step == FIRST:
                 _check_time(case, (time.process_time() - began) / FIRST)
-        seconds = (time.process_time() - began) / case.horizon
+        seconds = (time.process_time() - began) / case.length
         loss = training.measure(split)["loss"]
     except Diverged:
         seconds, loss = (time.process_time() - began) / max(1, training.step), math.inf
@@ -141,7 +151,7 @@ def train(case: Case, rate: float | None, seed: int, split: Split) -> Trial:
 
 
 def _check_time(case: Case, seconds: float) -> None:
-    if seconds * case.horizon > LIMIT:
+    if seconds * case.length > LIMIT:
         raise InputError(
             f"{case}: left out of the quick benchmark, for an update takes {seconds:.2f} s. "
             "The whole benchmark has it."
@@ -154,7 +164,7 @@ def kept_in(folder: Path, case: Case) -> Kept[Trial]:
     Those of other weights of a rule, or of another version of attractor, are not taken up.
     """
     of = Path(case.contender).name.removesuffix(".safetensors")
-    path = folder / "trials" / f"{case.task}-{case.horizon}-{of}.json"
+    path = folder / "trials" / f"{case.task}-{case.length}-{of}.json"
     key = {"quick": case.quick, "attractor": __version__, "weights": _weights(case)}
     return Kept(path, key, _row, _trial)
 
@@ -176,6 +186,7 @@ def outcome(case: Case, folder: Path) -> Outcome | None:
         tuple(sorted(tried)),
         tuple(t.loss for t in sorted(tested, key=lambda t: t.seed)),
         min(t.seconds for t in tested),
+        case.updates,
     )
 
 
