@@ -60,8 +60,9 @@ def overview() -> str:
     rows = []
     for one in TARGETS.values():
         cost = [_minutes(minutes(one, "quick")), _minutes(minutes(one, "full"))]
-        rows.append([f"`{one.key}`", one.what, ", ".join(one.data), *cost, status(one), one.note])
-    columns = ("target", "what", "data", "quick", "full", "status", "note")
+        what = f"{one.what} ({one.note})" if one.note else one.what
+        rows.append([f"`{one.key}`", what, ", ".join(one.data), *cost, status(one)])
+    columns = ("target", "what", "data", "quick", "full", "status")
     return markdown(columns, rows, right=(3, 4))
 
 

@@ -19,7 +19,7 @@ VERDICTS = {
     "quick, as claimed": "short runs agree, and decide nothing",
     "quick, the other way": "short runs say the contrary",
     "quick, open": "short runs cannot tell",
-    "not run": "no data, or too long for this machine",
+    "not run": "no results yet",
 }
 """Of claims, in the order of the first page, with what they mean."""
 

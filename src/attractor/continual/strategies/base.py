@@ -30,7 +30,7 @@ def latest(batch: Batch) -> int:
 class Strategy:
     """A way to learn one task after the other. Every method may be left as it is.
 
-    The one training loop, or your own, calls them in this order::
+    The one training loop, or your own, calls them in this order:
 
         model = strategy.start(model, stream, generator=g)
         for task in stream:
