@@ -118,9 +118,11 @@ def test_any_of_many_shapes_is_right(name: str) -> None:
     fuzz(name, int(os.environ.get("ATTRACTOR_FUZZ", "1000")))  # 3704 is 10^5 shapes in all
 
 
+# many sequences, which threads share, and few, of which they share each product
+@pytest.mark.parametrize(("batch", "units"), [(33, 50), (3, 230)])
 @pytest.mark.parametrize("name", NAMES)
-def test_numbers_do_not_depend_on_the_threads(name: str) -> None:
-    module, x = make(name, 3, 50), torch.randn(20, 33, 3, generator=seeded(1))
+def test_numbers_do_not_depend_on_the_threads(name: str, batch: int, units: int) -> None:
+    module, x = make(name, 3, units), torch.randn(20, batch, 3, generator=seeded(1))
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(1)

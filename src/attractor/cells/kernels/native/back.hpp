@@ -19,7 +19,7 @@ void Run<S>::prepare_gradients() {
   for (int i = 0; i < cell_.link_count; i++) {
     Link<S>& l = cell_.links[i];
     panels_[i] = space_.array<S>(chunk_rows_ * padded<S>(l.columns()));
-    if (learns(l)) l.gradient = space_.zeros<S>(l.rows() * padded<S>(l.columns()));
+    if (learns(l)) l.gradient = space_.array<S>(l.rows() * padded<S>(l.columns()));
   }
   for (int i = 0; i < cell_.vector_count; i++)
     vector_sums_[i] =
@@ -34,6 +34,8 @@ bool Run<S>::learns(const Link<S>& l) const {
 template <class S>
 void Run<S>::backward_rows(int index, int count, Meeting& meeting) {
   Share s = share(index, count);
+  pack(index, count), clear_gradients(index, count);
+  meeting.wait();
   for (int64_t stop = call_.steps; stop > 0;) {
     int64_t start = (stop - 1) / chunk_ * chunk_;
     copy_input(s, start, stop);
@@ -55,6 +57,7 @@ void Run<S>::backward_rows(int index, int count, Meeting& meeting) {
     meeting.wait();
     stop = start;
   }
+  give_gradients(index, count);
   for (int i = 0; i < cell_.state_count; i++)
     if (call_.d_state[i] && s.last > s.first) {
       Block h = cell_.states[i];
@@ -133,9 +136,9 @@ void Run<S>::give_input(Share s, int64_t start, int64_t stop) {
     const S* from = now.grad + l.to[0].offset;
     int64_t N = padded<S>(cell_.inputs);
     if (cell_.reads_x)
-      multiply<true>(from, cell_.grad_width, rows, l.back, l.rows(), N, now.d_x, x_width_);
+      share_product<true>(crew_, from, cell_.grad_width, rows, l.packed, l.rows(), N, now.d_x, x_width_);
     else
-      multiply<false>(from, cell_.grad_width, rows, l.back, l.rows(), N, now.d_x, x_width_);
+      share_product<false>(crew_, from, cell_.grad_width, rows, l.packed, l.rows(), N, now.d_x, x_width_);
     gather(now.d_x, x_width_, rows, to, Block{0, cell_.inputs});
     t = next;
   }
@@ -147,18 +150,19 @@ void Run<S>::panel(int i, int64_t start, int64_t stop, int index, int count) con
   const Link<S>& l = cell_.links[i];
   if (!l.gradient) return;
   constexpr int W = kWidth<S>;
-  int64_t N = padded<S>(l.columns()), rows = in_chunk_end(stop), parts = ceil_div(N, 2 * W);
-  for (int64_t n = parts * index / count * 2 * W; n < least(parts * (index + 1) / count * 2 * W, N);
-       n += 2 * W) {
-    int64_t size = least(2 * W, N - n);
-    S* to = panels_[i] + n * rows;
-    for (int64_t t = start; t < stop; t++) {
-      const S* from = source(l, t);
-      int64_t width = l.from == From::input ? x_width_ : width_;
-      for (int64_t r = 0; r < running(t); r++, to += size)
-        for (int64_t j = 0; j < size; j += W) store(to + j, load(from + r * width + n + j));
+  int64_t N = padded<S>(l.columns()), rows = in_chunk_end(stop);
+  divide(ceil_div(N, 2 * W), index, count, [&](int64_t first, int64_t last, int) {
+    for (int64_t n = first * 2 * W; n < least(last * 2 * W, N); n += 2 * W) {
+      int64_t size = least(2 * W, N - n);
+      S* to = panels_[i] + n * rows;
+      for (int64_t t = start; t < stop; t++) {
+        const S* from = source(l, t);
+        int64_t width = l.from == From::input ? x_width_ : width_;
+        for (int64_t r = 0; r < running(t); r++, to += size)
+          for (int64_t j = 0; j < size; j += W) store(to + j, load(from + r * width + n + j));
+      }
     }
-  }
+  });
 }
 
 template <class S>
@@ -177,11 +181,12 @@ template <class S>
 void Run<S>::learn(int i, int64_t stop, int index, int count) const {
   const Link<S>& l = cell_.links[i];
   if (!l.gradient) return;
-  int64_t rows = in_chunk_end(stop), tiles = ceil_div(l.rows(), kRows);
-  int64_t first = tiles * index / count * kRows;
-  int64_t last = least(tiles * (index + 1) / count * kRows, l.rows());
-  outer(grad_ + l.to[0].offset, cell_.grad_width, first, last, panels_[i], rows,
-        padded<S>(l.columns()), l.gradient, scratch_ + index * chunk_rows_ * kRows);
+  int64_t rows = in_chunk_end(stop);
+  divide(ceil_div(l.rows(), kRows), index, count, [&](int64_t first, int64_t last, int thread) {
+    outer(grad_ + l.to[0].offset, cell_.grad_width, first * kRows, least(last * kRows, l.rows()),
+          panels_[i], rows, padded<S>(l.columns()), l.gradient,
+          scratch_ + thread * chunk_rows_ * kRows);
+  });
 }
 
 template <class S>
@@ -199,21 +204,28 @@ void Run<S>::learn_vector(int i, int64_t stop, int index, int count) const {
 }
 
 template <class S>
-void Run<S>::export_gradients() const {
+void Run<S>::clear_gradients(int index, int count) const {
   for (int i = 0; i < cell_.link_count; i++) {
     const Link<S>& l = cell_.links[i];
-    if (!l.gradient) continue;
-    int64_t N = padded<S>(l.columns()), K = l.source.size, row = 0;
-    S *weight = array(call_.d_weight[l.weight]),
-      *bias = l.bias < 0 ? nullptr : array(call_.d_weight[l.bias]);
-    for (int b = 0; b < l.blocks; b++)
-      for (int64_t u = 0; u < l.to[b].size; u++, row++) {
-        const S* from = l.gradient + (l.to[b].offset - l.to[0].offset + u) * N;
-        if (weight) memcpy(weight + row * K, from, K * sizeof(S));
-        if (bias) bias[row] = from[K];
-      }
+    int64_t N = padded<S>(l.columns());
+    if (l.gradient)
+      divide(l.rows(), index, count, [&](int64_t first, int64_t last, int) {
+        memset(l.gradient + first * N, 0, (last - first) * N * sizeof(S));
+      });
   }
-  for (int i = 0; i < cell_.vector_count; i++) {
+}
+
+template <class S>
+void Run<S>::give_gradients(int index, int count) const {
+  for (int i = 0; i < cell_.link_count; i++) {
+    const Link<S>& l = cell_.links[i];
+    S* bias = l.bias < 0 ? nullptr : array(call_.d_weight[l.bias]);
+    if (l.gradient)
+      divide(l.rows(), index, count, [&](int64_t first, int64_t last, int) {
+        unpack_gradient(l, first, last, array(call_.d_weight[l.weight]), bias);
+      });
+  }
+  for (int i = 0; i < cell_.vector_count && index == 0; i++) {
     const Weights<S>& v = *cell_.vectors[i];
     if (call_.d_weight[v.weight])
       gather(vector_sums_[i], 0, 1, array(call_.d_weight[v.weight]), Block{0, v.size, v.rows});

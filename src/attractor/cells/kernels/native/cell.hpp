@@ -11,6 +11,7 @@
 #include "call.hpp"
 #include "matmul.hpp"
 #include "memory.hpp"
+#include "threads.hpp"
 
 namespace attractor::ATTRACTOR_PATH {
 
@@ -37,8 +38,8 @@ struct Link {
   Block to[8];
   int blocks = 0;
   int bias = -1;  // which of the call's, added as if the source had one more entry, a one
-  const S *ahead = nullptr, *back = nullptr;  // packed
-  S* gradient = nullptr;                      // rows of the padded source
+  S* packed = nullptr;    // panels, for the way there or back
+  S* gradient = nullptr;  // rows of the padded source
 
   int64_t columns() const { return source.size + (bias >= 0); }
   int64_t rows() const {  // padded
@@ -81,6 +82,7 @@ struct Step {
   S *now, *was, *grad, *carry, *x, *d_x;
   int64_t first;  // sequence
   const S* noise;
+  Crew* crew;  // that shares its products, or null
 
   // Call f for each vector of `units`, in each row.
   template <class F>
@@ -119,16 +121,16 @@ struct Step {
   template <bool Add>
   void ahead(const Link<S>& l) const {
     const S* source = (l.from == From::was ? was : now) + l.source.offset;
-    multiply<Add>(source, width, rows, l.ahead, l.source.size, l.rows(), now + l.to[0].offset,
-                  width);
+    share_product<Add>(crew, source, width, rows, l.packed, l.source.size, l.rows(),
+                       now + l.to[0].offset, width);
   }
 
   template <bool Add>
   void back(const Link<S>& l) const {
     bool state = l.from == From::was;
     S* to = (state ? carry : grad) + l.source.offset;
-    multiply<Add>(grad + l.to[0].offset, grad_width, rows, l.back, l.rows(),
-                  padded<S>(l.source.size), to, state ? carry_width : grad_width);
+    share_product<Add>(crew, grad + l.to[0].offset, grad_width, rows, l.packed, l.rows(),
+                       padded<S>(l.source.size), to, state ? carry_width : grad_width);
   }
 };
 

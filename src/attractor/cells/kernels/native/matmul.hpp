@@ -4,6 +4,7 @@
 // rows are grouped, so that results do not depend on how many threads share the rows.
 #pragma once
 
+#include "threads.hpp"
 #include "vector.hpp"
 
 namespace attractor::ATTRACTOR_PATH {
@@ -86,17 +87,20 @@ template <bool Add, class S>
     }
 }
 
-// Where column n of a panel starts, and how far its rows are apart.
-template <class S>
-struct Place {
-  int64_t start, step;
-  Place(int64_t n, int64_t K, int64_t N) {
-    constexpr int W = kWidth<S>;
-    int64_t panel = n / (2 * W) * (2 * W);
-    step = least(2 * W, padded<S>(N) - panel);
-    start = panel * K + n % (2 * W);
-  }
-};
+constexpr int64_t kShared = 50000;  // products of numbers for each thread that are worth sharing
+
+// The same by a crew, if there is one and it is worth its while: its threads share the panels.
+template <bool Add, class S>
+void share_product(Crew* crew, const S* a, int64_t row, int64_t rows, const S* packed, int64_t K,
+                   int64_t N, S* c, int64_t stride) {
+  if (!crew || rows * K * N < crew->count() * kShared)
+    return multiply<Add>(a, row, rows, packed, K, N, c, stride);
+  constexpr int W = 8 * kWidth<S>;  // what one row is multiplied by at once
+  crew->share(ceil_div(N, W), [&](int64_t first, int64_t last, int) {
+    first *= W, last = least(last * W, N);
+    multiply<Add>(a, row, rows, packed + first * K, K, last - first, c + first, stride);
+  });
+}
 
 // D (rows of N) += L^T R for many rows at once: what a product gives its weights. The rows of R
 // are already in panels; those of L are picked as they come. Columns first to last of L are done.

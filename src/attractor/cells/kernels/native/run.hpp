@@ -1,13 +1,14 @@
 // The one time loop, there and back, for every cell: records, packing, and who does what.
 #pragma once
 
-#include "cell.hpp"
+#include "pack.hpp"
 #include "threads.hpp"
 
 namespace attractor::ATTRACTOR_PATH {
 
 constexpr int64_t kProjected = 96;  // rows of input that are projected at a time, at least
 constexpr int64_t kSummed = 256;    // rows whose part of the weights' gradients is summed at a time
+constexpr int64_t kUnits = 32;      // for each thread of a crew, at least
 
 template <class S>
 class Run {
@@ -21,7 +22,11 @@ class Run {
     width_ = record_width(call, cell);
     shift_ = width_ - cell.width;
     x_width_ = padded<S>(cell_.inputs + 1);
-    for (int i = 0; i < cell_.link_count; i++) pack(cell_.links[i]);
+    for (int i = 0; i < cell_.link_count; i++) {
+      Link<S>& l = cell_.links[i];
+      l.packed = space_.array<S>(back ? packed_size<S>(l.rows(), l.source.size)
+                                      : packed_size<S>(l.columns(), l.rows()));
+    }
     for (int i = 0; i < cell_.vector_count; i++) copy_vector(*cell_.vectors[i]);
     initial_ = space_.zeros<S>(call.batch * width_);
     for (int i = 0; i < cell_.state_count; i++)
@@ -49,7 +54,6 @@ class Run {
     run.set_chunk(kSummed);
     run.prepare_gradients();
     run.start(&Run::backward_rows);
-    run.export_gradients();
   }
 
  private:
@@ -98,16 +102,44 @@ class Run {
     return low;
   }
 
+  // Call f(first, last, thread) for this thread's part of so many pieces; with a crew for all.
+  template <class F>
+  void divide(int64_t pieces, int index, int count, F f) const {
+    if (crew_) return crew_->share(pieces, f);
+    f(pieces * index / count, pieces * (index + 1) / count, index);
+  }
+
+  // Threads share the sequences. Where those are few, one thread takes the steps and shares each
+  // product with the others, so that all read a part of the weights, and not each all of them.
   void start(Part part) {
     part_ = part;
-    int64_t work = 0;
-    for (int i = 0; i < cell_.link_count; i++)
-      work += cell_.links[i].rows() * cell_.links[i].columns();
-    bool worth = (work + width_) * call_.rows > 1000000;
+    int64_t work = width_, largest = 0;
+    for (int i = 0; i < cell_.link_count; i++) {
+      const Link<S>& l = cell_.links[i];
+      int64_t size = l.rows() * l.columns(), alone = call_.batch == 1 ? chunk_rows_ : 0;
+      int64_t product = size * (l.from == From::input ? alone : call_.batch);
+      work += size, largest = product > largest ? product : largest;
+    }
+    bool worth = work * call_.rows > 1000000;
+    int crew = int(least(call_.threads, cell_.units / kUnits));
+    if (worth && crew > 1 && 2 * call_.batch < crew * kRows && largest >= crew * kShared)
+      return lead(crew);
     int wanted = worth ? int(least(call_.threads, call_.batch)) : 1;
     together(wanted, [](void* run, int index, int count, Meeting& meeting) {
       Run* self = static_cast<Run*>(run);
       (self->*self->part_)(index, count, meeting);
+    }, this);
+  }
+
+  void lead(int count) {
+    Crew crew(count);
+    crew_ = &crew;
+    together(count, [](void* run, int index, int, Meeting&) {
+      Run* self = static_cast<Run*>(run);
+      if (index) return self->crew_->help(index);
+      Meeting nobody(1);
+      (self->*self->part_)(0, 1, nobody);
+      self->crew_->dismiss();
     }, this);
   }
 
@@ -165,36 +197,24 @@ class Run {
             x_ + at * x_width_,
             back_ ? d_x_ + at * x_width_ : nullptr,
             s.first,
-            call_.noise ? array(call_.noise) + (offsets_[t] + s.first) * cell_.noise : nullptr};
+            call_.noise ? array(call_.noise) + (offsets_[t] + s.first) * cell_.noise : nullptr,
+            crew_};
   }
 
   // ---- weights ----
 
-  void pack(Link<S>& l) {
-    if (l.from == From::input && !projected_) return;
-    constexpr int W = kWidth<S>;
-    const S *weight = array(call_.weight[l.weight]),
-            *bias = l.bias < 0 ? nullptr : array(call_.weight[l.bias]);
-    int64_t K = l.source.size, rows = l.rows(), columns = l.columns();
-    S* packed = back_ ? space_.zeros<S>(packed_size<S>(rows, K))
-                      : space_.zeros<S>(packed_size<S>(columns, rows));
-    int64_t row = 0;
-    for (int b = 0; b < l.blocks; b++)
-      for (int64_t u = 0; u < l.to[b].size; u++, row++) {
-        int64_t n = l.to[b].offset - l.to[0].offset + u;
-        const S* from = weight + row * K;
-        if (back_) {
-          for (int64_t k = 0; k < K; k += 2 * W) {
-            Place<S> to(k, rows, K);
-            memcpy(packed + to.start + n * to.step, from + k, least(2 * W, K - k) * sizeof(S));
-          }
-        } else {
-          Place<S> to(n, columns, rows);
-          for (int64_t k = 0; k < K; k++) packed[to.start + k * to.step] = from[k];
-          if (bias) packed[to.start + K * to.step] = bias[row];
-        }
-      }
-    (back_ ? l.back : l.ahead) = packed;
+  void pack(int index, int count) const {
+    for (int i = 0; i < cell_.link_count; i++) {
+      const Link<S>& l = cell_.links[i];
+      if (l.from == From::input && !projected_) continue;
+      const S *weight = array(call_.weight[l.weight]),
+              *bias = l.bias < 0 ? nullptr : array(call_.weight[l.bias]);
+      int64_t panels = back_ ? panels_back(l) : panels_ahead(l);
+      divide(panels, index, count, [&](int64_t first, int64_t last, int) {
+        for (int64_t p = first; p < last; p++)
+          back_ ? pack_back(l, weight, p) : pack_ahead(l, weight, bias, p);
+      });
+    }
   }
 
   void copy_vector(Weights<S>& v) {
@@ -228,7 +248,8 @@ class Run {
   const S* source(const Link<S>& l, int64_t t) const;
   void learn(int i, int64_t stop, int index, int count) const;
   void learn_vector(int i, int64_t stop, int index, int count) const;
-  void export_gradients() const;
+  void clear_gradients(int index, int count) const;
+  void give_gradients(int index, int count) const;
 
   const Call& call_;
   Workspace space_;
@@ -236,6 +257,7 @@ class Run {
   const bool back_;
   bool projected_ = false;
   Part part_ = nullptr;
+  Crew* crew_ = nullptr;
   int64_t* offsets_;
   int64_t chunk_ = 1, chunk_rows_ = 0, x_width_ = 0;
   int64_t width_ = 0, shift_ = 0, state_ = 0;  // of a record, to its mixed state, of a state

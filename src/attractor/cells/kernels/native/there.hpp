@@ -6,8 +6,10 @@
 namespace attractor::ATTRACTOR_PATH {
 
 template <class S>
-void Run<S>::forward_rows(int index, int count, Meeting&) {
+void Run<S>::forward_rows(int index, int count, Meeting& meeting) {
   Share s = share(index, count);
+  pack(index, count);
+  meeting.wait();
   if (!call_.tape && s.last > s.first)
     memcpy(ring_ + s.first * width_, initial_ + s.first * width_,
            (s.last - s.first) * width_ * sizeof(S));
@@ -35,7 +37,7 @@ void Run<S>::read_input(Share s, int64_t start) {
            (call_.tape || running(next) == call_.batch) && running(next + 1))
       rows += running_in(s, ++next);
     if (projected_)
-      multiply<false>(now.x, x_width_, rows, l.ahead, l.columns(), l.rows(),
+      share_product<false>(crew_, now.x, x_width_, rows, l.packed, l.columns(), l.rows(),
                       now.now + l.to[0].offset, width_);
     else
       copy_sums(l, array(call_.x) + (offsets_[t] + s.first) * cell_.inputs, rows, now.now);

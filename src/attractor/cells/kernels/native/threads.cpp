@@ -11,6 +11,7 @@
 namespace attractor {
 namespace {
 
+constexpr uint64_t kOver = ~uint64_t(0);  // the ticket of a crew that is dismissed
 constexpr int kSpins = 4000;  // a few microseconds, longer than most waits
 
 inline void pause() {
@@ -118,6 +119,39 @@ void Meeting::wait() {
     wait_until([&] { return round_.load(std::memory_order_acquire) != round; });
   }
 }
+
+bool Crew::take(uint64_t ticket, int index) {
+  int first = int(ticket >> 16 & 0xffff), last = int(ticket & 0xffff);
+  if (first == last) return false;
+  Piece piece = piece_.load(std::memory_order_relaxed);
+  void* context = context_.load(std::memory_order_relaxed);
+  uint64_t rest = index ? ticket - 1 : ticket + 0x10000;
+  if (!ticket_.compare_exchange_strong(ticket, rest, std::memory_order_acq_rel)) return true;
+  piece(context, index ? last - 1 : first, index);
+  left_.fetch_sub(1, std::memory_order_release);
+  return true;
+}
+
+void Crew::run(int parts, Piece piece, void* context) {
+  piece_.store(piece, std::memory_order_relaxed);
+  context_.store(context, std::memory_order_relaxed);
+  left_.store(parts, std::memory_order_relaxed);
+  uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
+  ticket_.store(job << 32 | uint64_t(parts), std::memory_order_release);
+  while (take(ticket_.load(std::memory_order_acquire), 0)) {
+  }
+  wait_until([&] { return left_.load(std::memory_order_acquire) == 0; });
+}
+
+void Crew::help(int index) {
+  for (uint64_t ticket = 0; ticket != kOver; take(ticket, index))
+    wait_until([&] {
+      ticket = ticket_.load(std::memory_order_acquire);
+      return ticket == kOver || (ticket >> 16 & 0xffff) != (ticket & 0xffff);
+    });
+}
+
+void Crew::dismiss() { ticket_.store(kOver, std::memory_order_release); }
 
 void together(int wanted, Work work, void* context) { pool().run(wanted, work, context); }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace attractor {
 
@@ -15,6 +16,40 @@ class Meeting {
  private:
   const int count_;
   std::atomic<int> waiting_{0}, round_{0};
+};
+
+// One thread, the leader, shares out pieces of its work; the others help until it dismisses them.
+// Pieces are taken from both ends, so that a thread has the same ones of the same memory each time.
+// Nobody waits for a helper that has not come: the leader then takes what is left.
+class Crew {
+ public:
+  explicit Crew(int count) : count_(count) {}
+  int count() const { return count_; }
+  void help(int index);
+  void dismiss();
+
+  // Call f(first, last, thread) for ranges that make up all of `pieces`, and wait for them.
+  template <class F>
+  void share(int64_t pieces, F f) {
+    int parts = int(pieces < 8 * count_ ? pieces : 8 * count_);
+    auto call = [&](int part, int thread) {
+      f(pieces * part / parts, pieces * (part + 1) / parts, thread);
+    };
+    typedef decltype(call) Call;
+    run(parts, [](void* c, int part, int thread) { (*static_cast<Call*>(c))(part, thread); }, &call);
+  }
+
+ private:
+  typedef void (*Piece)(void* context, int part, int thread);
+  void run(int parts, Piece piece, void* context);
+  bool take(uint64_t ticket, int index);
+
+  const int count_;
+  std::atomic<Piece> piece_{nullptr};
+  std::atomic<void*> context_{nullptr};
+  std::atomic<int> left_{0};
+  // which job, and which of its parts are not taken: from the first to before the last
+  alignas(64) std::atomic<uint64_t> ticket_{0};
 };
 
 typedef void (*Work)(void* context, int index, int count, Meeting& meeting);
