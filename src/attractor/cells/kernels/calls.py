@@ -67,7 +67,7 @@ def backward(
 ) -> Gradients:
     """Run it back, for what `wanted` says of x, the weights and the states, in this order."""
     call, _held = _call(plan, states, rows)
-    given = [None if d is None else d.contiguous() for d in (d_output, *d_last, *d_every)]
+    given = [None if d is None else _dense(d) for d in (d_output, *d_last, *d_every)]
     count = len(d_last)
     every = iter(wanted)
     d_x = empty(plan.x.shape, plan.x) if next(every) else None
@@ -87,6 +87,13 @@ def backward(
     call.d_state = pointers("states", d_states)
     run(plan.form.kernel, call, "back")
     return Gradients(d_x, tuple(d_weights), tuple(d_states))
+
+
+def _dense(gradient: Tensor) -> Tensor:
+    """As ``contiguous``, in memory that is kept: the gradient of a sum is one number at first."""
+    if gradient.is_contiguous():
+        return gradient
+    return empty(gradient.shape, gradient).copy_(gradient)
 
 
 def tape_width(form: Form, x: Tensor, present: Sequence[bool]) -> int:

@@ -182,11 +182,15 @@ void Run<S>::learn(int i, int64_t stop, int index, int count) const {
   const Link<S>& l = cell_.links[i];
   if (!l.gradient) return;
   int64_t rows = in_chunk_end(stop);
-  divide(ceil_div(l.rows(), kRows), index, count, [&](int64_t first, int64_t last, int thread) {
-    outer(grad_ + l.to[0].offset, cell_.grad_width, first * kRows, least(last * kRows, l.rows()),
-          panels_[i], rows, padded<S>(l.columns()), l.gradient,
-          scratch_ + thread * chunk_rows_ * kRows);
-  });
+  int64_t N = padded<S>(l.columns());
+  for (int b = 0; b < l.blocks; b++) {
+    Block to = l.to[b];
+    S* gradient = l.gradient + (to.offset - l.to[0].offset) * N;
+    divide(ceil_div(to.size, kRows), index, count, [&](int64_t first, int64_t last, int thread) {
+      outer(grad_ + to.offset, cell_.grad_width, first * kRows, least(last * kRows, to.size),
+            panels_[i], rows, N, gradient, scratch_ + thread * chunk_rows_ * kRows);
+    });
+  }
 }
 
 template <class S>

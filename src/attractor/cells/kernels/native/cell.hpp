@@ -34,7 +34,7 @@ template <class S>
 struct Link {
   int weight = 0;  // which of the call's
   From from = From::was;
-  Block source{};
+  Block source{}, given{};  // what is read, and where its gradient goes: by default the same
   Block to[8];
   int blocks = 0;
   int bias = -1;  // which of the call's, added as if the source had one more entry, a one
@@ -90,8 +90,9 @@ struct Step {
     for (int64_t r = 0; r < rows; r++) row(r, units, f);
   }
 
+  // Flat, since no register of vectors survives a call.
   template <class F>
-  void row(int64_t r, int64_t units, F f) const {
+  [[gnu::flatten]] void row(int64_t r, int64_t units, F f) const {
     for (int64_t j = 0; j < units; j += kWidth<S>) f(at(r, j));
   }
 
@@ -128,7 +129,7 @@ struct Step {
   template <bool Add>
   void back(const Link<S>& l) const {
     bool state = l.from == From::was;
-    S* to = (state ? carry : grad) + l.source.offset;
+    S* to = (state ? carry : grad) + l.given.offset;
     share_product<Add>(crew, grad + l.to[0].offset, grad_width, rows, l.packed, l.rows(),
                        padded<S>(l.source.size), to, state ? carry_width : grad_width);
   }
@@ -193,7 +194,7 @@ struct Cell {
     Link<S>* l = &links[link_count++];
     l->weight = weight;
     l->from = from;
-    l->source = source;
+    l->source = l->given = source;
     ((l->to[l->blocks++] = to), ...);
     return l;
   }

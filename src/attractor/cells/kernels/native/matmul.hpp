@@ -110,8 +110,13 @@ template <class S>
   constexpr int W = kWidth<S>;
   for (int64_t m = first; m < last; m += kRows) {
     int count = int(least(kRows, last - m));
-    for (int64_t r = 0; r < rows; r++)
-      for (int i = 0; i < count; i++) scratch[r * kRows + i] = left[r * row + m + i];
+    for (int64_t r = 0; r < rows; r++) {
+      S* to = scratch + r * kRows;
+      if (count == kRows)
+        memcpy(to, left + r * row + m, kRows * sizeof(S));
+      else
+        memcpy(to, left + r * row + m, count * sizeof(S));
+    }
     for (int64_t n = 0; n < N; n += 2 * W) {
       const S* panel = panels + n * rows;
       if (n + 2 * W <= N)

@@ -11,18 +11,18 @@ template <class S>
 struct StatRu : Cell<S> {
   ATTRACTOR_CELL;
   static constexpr const char* name = "stat_ru";
-  Block R, E, K, Y, M;  // K is a copy of the new m
+  Block R, E, Y, M, K;  // K is what Y gives to m
   Link<S>*reads, *mixes, *shows;
   Weights<S> shift_r, shift_y, alpha;
   int64_t count, size;
 
   // sizes: units, statistics, units of r, averages
   explicit StatRu(const Call& c) : Cell<S>(c), count(c.size[4]), size(c.size[2]) {
-    R = block(c.size[3]), E = block(size), K = block(count * size), output = Y = block(units);
-    M = state(count * size);
+    R = block(c.size[3]), E = block(size), output = Y = block(units);
+    M = state(count * size), K = gradient(count * size);
     reads_input(E);
     reads = link(2, From::was, M, R), mixes = link(3, From::now, R, E);
-    shows = link(4, From::now, K, Y);
+    shows = link(4, From::now, M, Y), shows->given = K;
     vector(shift_r, 5, R.size), vector(shift_y, 6, units), vector(alpha, 7, count, false);
   }
 
@@ -49,7 +49,7 @@ struct StatRu : Cell<S> {
       at.now.put(E, e);
       for (int64_t i = 0; i < count; i++) {
         V m = alpha.value[i] * at.was.some(part(M, i), n) + (1 - alpha.value[i]) * e;
-        at.now.put_some(part(M, i), m, n), at.now.put_some(part(K, i), m, n);
+        at.now.put_some(part(M, i), m, n);
       }
     });
     s.set(shows);
