@@ -190,8 +190,8 @@ def residual(cell: ResidualCell, x: Tensor, rows: Rows, lengths: Tensor | None) 
         fed_back = gates * (alpha * torch.tanh(connection.omega_raw))
     else:
         corrected = alpha[:, None] * connection.weight
-        (outer, inner), merged = gates.shape, gates.shape[0] * n
-        if inner * (outer + n) < merged:
+        outer, inner = gates.shape
+        if x.shape[0] * inner * (outer + n) < (x.shape[0] + inner) * outer * n:
             fed_back, narrow = gates, corrected
         else:
             fed_back = gates @ corrected
