@@ -14,7 +14,7 @@ from attractor.cells import CELLS, Recurrent, layer_norm, recurrent_dropout, zon
 from attractor.cells.gated import GatedCell
 from attractor.cells.kernels import STATUS
 from attractor.cells.kernels.fused import fused
-from attractor.cells.kernels.table import KERNELS
+from attractor.cells.kernels.table import KERNELS, NORMED
 from contracts.cells import perturb, seeded
 
 pytestmark = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATUS}")
@@ -260,6 +260,39 @@ def test_dropout_is_the_loops(name: str, options: dict[str, Any], paths: Any) ->
     dropped = recurrent_dropout(name, 0.4)
     made = Recurrent(dropped, 3, 13, dtype=torch.float64, generator=seeded(), **options)
     same(paths(perturb(made, seeded(1)), [3, 7, 1, 7, 2], True), 1e-10)
+
+
+KNOWN = {"length": 9}  # or there is no state but zero, of which a norm magnifies rounding errors
+NORMALISED: list[tuple[str, dict[str, Any]]] = [
+    *(
+        (name, KNOWN if "decaynet" in name else {})
+        for name in sorted(CELLS)
+        if CELLS[name] in NORMED
+    ),
+    ("decaynet", {"bias": False, **KNOWN}),
+    ("fastgrnn", {"shared": True}),
+    ("goru", {"capacity": 2, "bias": False}),
+    ("gru", {"bias": False}),
+    ("gru", {"reset": "after"}),
+    ("gru", {"reset": "after", "bias": False}),
+    ("irc_gru", {"input_size": 40, "bias": False}),
+    ("lstm", {"peepholes": True}),
+    ("lstm", {"proj_size": 5, "peepholes": True, "bias": False}),
+    ("rnn", {"layer_norm": True, "nonlinearity": "relu"}),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize(("name", "options"), NORMALISED)
+def test_normalised_kernel_is_the_loop(
+    name: str, options: dict[str, Any], dtype: torch.dtype, paths: Any
+) -> None:
+    sizes = {"input_size": 3, "hidden_size": 16 if name == "goru" else 13}
+    made = Recurrent(layer_norm(name), **(sizes | options), dtype=dtype, generator=seeded())
+    if dtype == torch.float64:  # large weights magnify rounding errors
+        perturb(made, seeded(1))
+    same(paths(made, None, True), TOLERANCE[dtype])
+    same(paths(made, [3, 7, 1, 7, 2], True), TOLERANCE[dtype])
 
 
 def test_rectified_heads_have_no_slope_at_zero(paths: Any) -> None:

@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-SIZES, NUMBERS, WEIGHTS, STATES = 8, 8, 18, 10
-VERSION = 2
+SIZES, NUMBERS, WEIGHTS, STATES = 8, 8, 26, 10
+NORMS, MEMORY_NORM = 18, 24  # where among the weights those of layer norms are
+VERSION = 3
 """Of the library: kernels that it has and what they are given; ``native/call.hpp`` has it too."""
 LIBRARY = Path(__file__).with_name("libattractor.so")
 NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "plain": "plain"}

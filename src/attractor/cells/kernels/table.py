@@ -31,6 +31,7 @@ from attractor.cells.irc import IRCFastGRNNCell, IRCGRUCell, IRCLSTMCell, Residu
 from attractor.cells.irc_diagonal import DiagonalConnection, IRCSRUCell, IRCTLSTMCell
 from attractor.cells.janet import JANETCell
 from attractor.cells.kernels.memory import as_rows, dntm, ntm, tardis
+from attractor.cells.kernels.native import MEMORY_NORM, NORMS
 from attractor.cells.kernels.plan import Form, Plan, Rows, uniform
 from attractor.cells.kernels.rotation import turnable, turns
 from attractor.cells.lstm import LSTMCell
@@ -45,7 +46,7 @@ from attractor.cells.tlstm import TLSTMCell
 from attractor.cells.unitary import UnitaryCell
 from attractor.cells.urnn import URNNCell
 from attractor.cells.wrap.noise import MaskedInput, RecurrentDropoutCell, ZoneoutCell
-from attractor.cells.wrap.normalise import LayerNormCell
+from attractor.cells.wrap.normalise import LayerNormCell, UnitNorm
 
 Planner = Callable[[Any, Tensor, Rows, Tensor | None], Plan | None]
 """From a cell, its input as rows, and the lengths of its sequences, to a plan if it has one."""
@@ -200,7 +201,7 @@ def residual(cell: ResidualCell, x: Tensor, rows: Rows, lengths: Tensor | None) 
     if isinstance(cell, IRCFastGRNNCell):
         candidate = torch.sigmoid(cell.beta_raw).view(-1, 1) * candidate
     states = (n, n) if cell.cell_state else (n,)
-    form = Form(RESIDUAL[type(cell)], n, states, (n,))
+    form = Form(RESIDUAL[type(cell)], n, states, (n, gates.shape[1]))
     read = torch.cat([gates, candidate])
     if cell.weight_in is not None:  # seen through a matrix, which is multiplied into the others
         read = read @ cell.weight_in
@@ -241,18 +242,54 @@ def tlstm(cell: TLSTMCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Pla
     return Plan(form, x, (torch.cat([cell.weight_ih, cell.weight_previous]), shift))
 
 
+NORMED = {
+    ClockworkCell,
+    DecayNetCell,
+    DecayNetGRUCell,
+    FastGRNNCell,
+    GORUCell,
+    GRUCell,
+    IRCFastGRNNCell,
+    IRCGRUCell,
+    JANETCell,
+    LSTM1997Cell,
+    LSTMCell,
+    RNNCell,
+}
+"""Cells whose kernels normalise what matrices make of the state, and the cell state of an LSTM.
+
+Others have sums that no matrix makes, read the input itself too, or read all of a cell state.
+"""
+
+
 def layer_norm(cell: LayerNormCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:
-    inner = cell.cell
-    if type(inner) is not LSTMCell or inner.peephole is not None or inner.weight_hr is not None:
+    inner: Any = cell.cell
+    plan = KERNELS[type(inner)](inner, x, rows, lengths) if type(inner) in NORMED else None
+    if plan is None or cell.norm_h is None:
         return None
-    n, on_h, on_c = cell.hidden_size, cell.norm_h, cell.norm_c
-    if on_c is None:  # somebody took it away, as the global form of DecayNet's paper does
-        return None
-    assert on_h is not None
-    assert on_h.bias is not None
-    sums = inner.prepare(x, cell._linear) + on_h.bias
-    form = Form("lstm_norm", n, (n, n), (n,))
-    return Plan(form, sums, (None, None, inner.weight_hh, on_h.weight, on_c.weight, on_c.bias))
+    weights = list(plan.weights[2:])
+    norms = [*_parts(cell.norm_h), *_parts(cell.norm_inner)]
+    shift = joined(inner.biases())
+    if isinstance(inner, ResidualCell):
+        sums = cell._linear(x, inner.weight_gates, shift)
+        sums = torch.cat([sums, inner.candidate(x)], dim=-1)
+        if plan.weights[3] is not None:  # the matrix before the one whose product is normalised
+            norms = [None, None, *norms]
+    else:
+        sums = cell._linear(x, inner.weight_ih, shift)
+    weights += [None] * (NORMS - 2 - len(weights)) + norms
+    weights += [None] * (MEMORY_NORM - 2 - len(weights)) + _parts(cell.norm_c)
+    return plan._replace(x=sums, weights=(None, None, *weights))
+
+
+def _parts(norm: UnitNorm | None) -> list[Tensor | None]:
+    """The scale and shift of each part; nothing if somebody took the norm away."""
+    if norm is None:
+        return []
+    assert norm.bias is not None
+    parts = list(norm.parts)
+    pairs = zip(norm.weight.split(parts), norm.bias.split(parts), strict=True)
+    return [tensor for pair in pairs for tensor in pair]
 
 
 UNMASKED = {"dntm", "ntm", "tardis"}

@@ -184,11 +184,12 @@ void Run<S>::learn(int i, int64_t stop, int index, int count) const {
   int64_t rows = in_chunk_end(stop);
   int64_t N = padded<S>(l.columns());
   for (int b = 0; b < l.blocks; b++) {
-    Block to = l.to[b];
-    S* gradient = l.gradient + (to.offset - l.to[0].offset) * N;
-    divide(ceil_div(to.size, kRows), index, count, [&](int64_t first, int64_t last, int thread) {
-      outer(grad_ + to.offset, cell_.grad_width, first * kRows, least(last * kRows, to.size),
-            panels_[i], rows, N, gradient, scratch_ + thread * chunk_rows_ * kRows);
+    int64_t within = l.to[b].offset - l.to[0].offset, size = l.to[b].size;
+    const S* made = grad_ + l.made().offset + within;
+    S* gradient = l.gradient + within * N;
+    divide(ceil_div(size, kRows), index, count, [&](int64_t first, int64_t last, int thread) {
+      outer(made, cell_.grad_width, first * kRows, least(last * kRows, size), panels_[i], rows, N,
+            gradient, scratch_ + thread * chunk_rows_ * kRows);
     });
   }
 }

@@ -8,8 +8,11 @@
 
 namespace attractor {
 
-constexpr int64_t kVersion = 2;  // of what kernels there are and take; `native.py` has it too
-constexpr int kSizes = 8, kNumbers = 8, kWeights = 18, kStates = 10;
+constexpr int64_t kVersion = 3;  // of what kernels there are and take; `native.py` has it too
+constexpr int kSizes = 8, kNumbers = 8, kWeights = 26, kStates = 10;
+// Where among the weights the scale and shift of each layer norm are: those of what the first,
+// second and third matrix on the state makes, and that of the cell state where it is read.
+constexpr int kNorms = 18, kMemoryNorm = 24;
 
 struct Call {
   int32_t bytes;    // of a number: 4 or 8

@@ -8,9 +8,12 @@
 // which stands behind the record; `was` then shows that, and nothing but states is read of it.
 #pragma once
 
+#include <type_traits>
+
 #include "call.hpp"
 #include "matmul.hpp"
 #include "memory.hpp"
+#include "normalise.hpp"
 #include "threads.hpp"
 
 namespace attractor::ATTRACTOR_PATH {
@@ -27,25 +30,7 @@ inline int64_t extent(Block b) {  // with padding
 
 enum class From { input, was, now };
 
-constexpr int kLinks = 10, kVectors = 6;  // that a cell may have
-
-// A matrix: now[to] += weight source. The blocks of `to` are neighbours and stack its rows.
-template <class S>
-struct Link {
-  int weight = 0;  // which of the call's
-  From from = From::was;
-  Block source{}, given{};  // what is read, and where its gradient goes: by default the same
-  Block to[8];
-  int blocks = 0;
-  int bias = -1;  // which of the call's, added as if the source had one more entry, a one
-  S* packed = nullptr;    // panels, for the way there or back
-  S* gradient = nullptr;  // rows of the padded source
-
-  int64_t columns() const { return source.size + (bias >= 0); }
-  int64_t rows() const {  // padded
-    return to[blocks - 1].offset + padded<S>(to[blocks - 1].size) - to[0].offset;
-  }
-};
+constexpr int kLinks = 10, kVectors = 12;  // that a cell may have
 
 // A vector of parameters, and the block whose sum over all records is its gradient.
 template <class S>
@@ -54,6 +39,55 @@ struct Weights {
   Block gradient{};
   S* value = nullptr;  // padded
   int64_t size = 0, rows = 1;  // of a matrix: so many rows of `size`, each padded
+};
+
+// A layer norm, scale LN(z) + shift, of `rows` neighbours of `size` numbers as one vector, with
+// what it keeps: LN(z), one over the deviation of z, and the gradient of z.
+template <class S>
+struct Norm {
+  Weights<S> scale, shift;
+  Block normal{}, deviation{}, given{};
+
+  explicit operator bool() const { return normal.size; }
+
+  // z, which is in `normal`, becomes LN(z).
+  void apply(S* now) const {
+    now[deviation.offset] = normalise(now + normal.offset, normal.size, normal.rows);
+  }
+  Vector<S> operator()(const S* now, int64_t i) const {
+    return load(scale.value + i) * load(now + normal.offset + i) + load(shift.value + i);
+  }
+  // From d, the gradient of what the norm makes, at some units, and when all have it to that of z.
+  void take(const S* now, S* grad, int64_t i, Vector<S> d) const {
+    store(grad + scale.gradient.offset + i, d * load(now + normal.offset + i));
+    store(grad + shift.gradient.offset + i, d);
+    store(grad + given.offset + i, d * load(scale.value + i));
+  }
+  void give(const S* now, S* grad) const {
+    normalise_back(now + normal.offset, now[deviation.offset], grad + given.offset, normal.size,
+                   normal.rows);
+  }
+};
+
+// A matrix: now[to] += weight source. The blocks of `to` are neighbours and stack its rows. With a
+// norm it is that of what the matrix makes which is added.
+template <class S>
+struct Link {
+  int weight = 0;  // which of the call's
+  From from = From::was;
+  Block source{}, given{};  // what is read, and where its gradient goes: by default the same
+  Block to[8];
+  int blocks = 0;
+  int bias = -1;  // which of the call's, added as if the source had one more entry, a one
+  Norm<S> norm;
+  S* packed = nullptr;    // panels, for the way there or back
+  S* gradient = nullptr;  // rows of the padded source
+
+  Block made() const { return norm ? norm.given : to[0]; }  // whose gradient the weights get
+  int64_t columns() const { return source.size + (bias >= 0); }
+  int64_t rows() const {  // padded
+    return to[blocks - 1].offset + padded<S>(to[blocks - 1].size) - to[0].offset;
+  }
 };
 
 // The vectors at the same units of all blocks of one record.
@@ -122,15 +156,31 @@ struct Step {
   template <bool Add>
   void ahead(const Link<S>& l) const {
     const S* source = (l.from == From::was ? was : now) + l.source.offset;
-    share_product<Add>(crew, source, width, rows, l.packed, l.source.size, l.rows(),
-                       now + l.to[0].offset, width);
+    auto product = [&](auto add, Block to) {
+      share_product<add.value>(crew, source, width, rows, l.packed, l.source.size, l.rows(),
+                               now + to.offset, width);
+    };
+    if (!l.norm) return product(std::bool_constant<Add>(), l.to[0]);
+    product(std::false_type(), l.norm.normal);
+    for (int64_t r = 0; r < rows; r++) {
+      S *row = now + r * width, *to = row + l.to[0].offset;
+      l.norm.apply(row);
+      for (int64_t i = 0; i < l.rows(); i += kWidth<S>)
+        store(to + i, Add ? load(to + i) + l.norm(row, i) : l.norm(row, i));
+    }
   }
 
   template <bool Add>
   void back(const Link<S>& l) const {
     bool state = l.from == From::was;
     S* to = (state ? carry : grad) + l.given.offset;
-    share_product<Add>(crew, grad + l.to[0].offset, grad_width, rows, l.packed, l.rows(),
+    for (int64_t r = 0; r < rows && l.norm; r++) {
+      S *row = now + r * width, *d = grad + r * grad_width;
+      for (int64_t i = 0; i < l.rows(); i += kWidth<S>)
+        l.norm.take(row, d, i, load(d + l.to[0].offset + i));
+      l.norm.give(row, d);
+    }
+    share_product<Add>(crew, grad + l.made().offset, grad_width, rows, l.packed, l.rows(),
                        padded<S>(l.source.size), to, state ? carry_width : grad_width);
   }
 };
@@ -175,11 +225,37 @@ struct Cell {
     return states[state_count++] = made;
   }
 
+  // A block that stands behind the state.
+  Block behind(int64_t size, int64_t rows = 1) {
+    Block made{width, size, rows};
+    width += extent<S>(made);
+    return made;
+  }
+
   // A block that exists on the way back only.
   Block gradient(int64_t size, int64_t rows = 1) {
     Block made{grad_width, size, rows};
     grad_width += extent<S>(made);
     return made;
+  }
+
+  // The layer norm of some blocks, if the call has its scale and shift at `weight`.
+  void join(Norm<S>& norm, int weight, int64_t size, int64_t rows = 1) {
+    if (!call.weight[weight]) return;
+    norm.normal = behind(size, rows), norm.deviation = behind(1);
+    norm.given = gradient(size, rows);
+    vector(norm.scale, weight, size, true, rows), vector(norm.shift, weight + 1, size, true, rows);
+  }
+
+  // The norms of what matrices on the state make, once all matrices are there.
+  void normalise_links() {
+    int weight = kNorms;
+    for (int i = 0; i < link_count && weight < kMemoryNorm; i++) {
+      Link<S>& l = links[i];
+      if (l.from == From::input) continue;
+      join(l.norm, weight, l.to[0].size, l.blocks);
+      weight += 2;
+    }
   }
 
   // The matrix of the input, which is the first of the call's weights; its bias is the second.

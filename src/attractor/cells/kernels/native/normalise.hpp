@@ -1,7 +1,7 @@
 // Layer normalisation of blocks: `rows` neighbours of `n` numbers, each padded, as one vector.
 #pragma once
 
-#include "cell.hpp"
+#include "vector.hpp"
 
 namespace attractor::ATTRACTOR_PATH {
 

@@ -6,7 +6,6 @@
 #include "cells/fastgrnn.hpp"
 #include "cells/gru.hpp"
 #include "cells/lstm.hpp"
-#include "cells/normalised.hpp"
 #include "cells/nru.hpp"
 #include "cells/ntm.hpp"
 #include "cells/rotations.hpp"
@@ -29,6 +28,7 @@ namespace {
 template <class S, template <class> class Kind>
 int64_t run(const Call& call, Way way) {
   Kind<S> cell(call);
+  cell.normalise_links();
   if (way == Way::there) Run<S>::forward(call, cell);
   if (way == Way::back) Run<S>::backward(call, cell);
   return Run<S>::record_width(call, cell);
@@ -75,7 +75,7 @@ const Kernel kernels[] = {
     kernel<IhcLstm>(),      kernel<IrcFastGrnn>(), kernel<IrcGru>(), kernel<IrcLstm>(),
     kernel<IrcSru>(),       kernel<IrcTLstm>(), kernel<Janet>(),   kernel<Lstm>(),
     kernel<Nru>(),          kernel<Ntm>(),      kernel<Rnn>(),      kernel<Sru>(),     kernel<StatRu>(),
-    kernel<NormalLstm>(),   kernel<Tardis>(),   kernel<TLstm>(),    kernel<ReluNru>(),
+    kernel<Tardis>(),   kernel<TLstm>(),    kernel<ReluNru>(),
     kStack,                 kRotation};
 
 const Sweeper sweepers[] = {sweeper<AnytimeRule>(), sweeper<MetaSgd>(), sweeper<PacerRule>()};

@@ -147,6 +147,7 @@ struct FastGrnnDesign {
 
 // Input residual connection: gates = sigmoid(W x + M h + b), where M is W (alpha U). M comes either
 // as one matrix, or as U and W with few rows between: whichever is less work.
+// sizes: units, rows between
 template <class S, class Design>
 struct Residual : Connected<S> {
   ATTRACTOR_CELL;
@@ -163,7 +164,7 @@ struct Residual : Connected<S> {
     direct = inputs == units;
     bool through = Design::reads_x && !direct;
     if (through) X = block(units);
-    if (c.weight[3]) B = block(inputs);
+    if (c.weight[3]) B = block(c.size[2]);
     output = H = state(units);
     if (Design::cell_state) C = state(units);
     this->reads_x = Design::reads_x && direct;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "../cell.hpp"
+#include "shown.hpp"
 
 namespace attractor::ATTRACTOR_PATH {
 
@@ -22,6 +22,7 @@ struct DecayNet : Cell<S> {
   static constexpr S right = S(1.5707963267948966);
   Block F, I, O, A, H, C, P;  // P is the fall
   Link<S>* U;
+  Shown<S> shows;
   const S* rate;
 
   explicit DecayNet(const Call& c) : Cell<S>(c), rate(static_cast<const S*>(c.constants)) {
@@ -30,6 +31,7 @@ struct DecayNet : Cell<S> {
     output = H = state(units), C = state(units), P = state(units);
     reads_input(F, I, O, A);
     U = link(2, From::was, H, F, I, O, A);
+    shows.join(*this, units);
   }
 
   void forward(const Step<S>& s) const override {
@@ -41,12 +43,15 @@ struct DecayNet : Cell<S> {
       at.now.put(I, i), at.now.put(O, o), at.now.put(A, a);
       at.now.put(H, o * tanh(c)), at.now.put(C, c), at.now.put(P, fall);
     });
+    shows.forward(s, C, O, H);
   }
 
   void backward(const Step<S>& s) const override {
+    shows.backward(s, O, [&](const At<S>& at) { return at.carry(H); });
     s.each(units, [&](At<S> at) {
       V i = at.now(I), o = at.now(O), a = at.now(A), old = at.was(C), p = right - at.now(P);
-      V seen = tanh(at.now(C)), d_h = at.carry(H), d_c = at.carry(C) + d_h * o * (1 - seen * seen);
+      V seen = shows(at, at.now(C)), d_h = at.carry(H);
+      V d_c = at.carry(C) + shows.back(at, d_h, o, seen);
       V slope = p < 0 ? V{} : sin(right - acute<S>(p));  // also zero above a right angle
       V d_fall = at.carry(P) - d_c * old * slope;
       at.grad.put(F, rate[at.sequence] * d_fall);

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "../cell.hpp"
+#include "shown.hpp"
 
 namespace attractor::ATTRACTOR_PATH {
 
 // i, f, o = sigmoid and a = tanh of W x + U h + b, where i and f also see c, and o the new c
 // c = f c + i a
-// h = o tanh c, or P (o tanh c)
+// h = o tanh c, or P (o tanh c), where tanh c may be of the layer norm of c
 template <class S>
 struct Lstm : Cell<S> {
   ATTRACTOR_CELL;
@@ -14,6 +14,7 @@ struct Lstm : Cell<S> {
   Block I, F, A, O, R, Y, H, C;
   Link<S>*U, *P = nullptr;
   Weights<S> see_i, see_f, see_o;
+  Shown<S> shows;
 
   explicit Lstm(const Call& c) : Cell<S>(c) {
     noise = units;
@@ -25,6 +26,7 @@ struct Lstm : Cell<S> {
     U = link(2, From::was, H, I, F, A, O);
     if (c.weight[3]) P = link(3, From::now, R, Y);
     vector(see_i, 4, units), vector(see_f, 5, units), vector(see_o, 6, units);
+    shows.join(*this, units);
   }
 
   void forward(const Step<S>& s) const override {
@@ -41,6 +43,7 @@ struct Lstm : Cell<S> {
       at.now.put(I, i), at.now.put(F, f), at.now.put(A, a), at.now.put(O, o), at.now.put(C, c);
       at.now.put(shown, o * tanh(c));
     });
+    shows.forward(s, C, O, shown);
     if (!P) return;
     s.set(P);
     s.each(H.size, [&](At<S> at) { at.now.put(H, at.now(Y)); });
@@ -52,10 +55,12 @@ struct Lstm : Cell<S> {
       s.each(H.size, [&](At<S> at) { at.grad.put(Y, at.carry(H)); });
       s.set_back(P);
     }
+    auto given = [&](const At<S>& at) { return P ? at.grad(R) : at.carry(H); };
+    shows.backward(s, O, given);
     s.each(units, [&](At<S> at) {
       V old = at.was(C), i = at.now(I), f = at.now(F), a = at.now(A), o = at.now(O), c = at.now(C);
-      V seen = tanh(c), d_h = P ? at.grad(R) : at.carry(H);
-      V d_o = d_h * seen * o * (1 - o), d_c = at.carry(C) + d_h * o * (1 - seen * seen);
+      V d_h = given(at), seen = shows(at, c);
+      V d_o = d_h * seen * o * (1 - o), d_c = at.carry(C) + shows.back(at, d_h, o, seen);
       if (peeps) d_c += d_o * at(see_o);
       V d_i = d_c * s.masked(a, at, units) * i * (1 - i), d_f = d_c * old * f * (1 - f);
       V d_a = s.masked(d_c, at, units) * i * (1 - a * a);
@@ -79,6 +84,7 @@ struct Lstm1997 : Cell<S> {
   static constexpr const char* name = "lstm1997";
   Block I, A, O, H, C;
   Link<S>* U;
+  Shown<S> shows;
 
   explicit Lstm1997(const Call& c) : Cell<S>(c) {
     noise = units;
@@ -86,6 +92,7 @@ struct Lstm1997 : Cell<S> {
     output = H = state(units), C = state(units);
     reads_input(I, A, O);
     U = link(2, From::was, H, I, A, O);
+    shows.join(*this, units);
   }
 
   void forward(const Step<S>& s) const override {
@@ -96,12 +103,14 @@ struct Lstm1997 : Cell<S> {
       at.now.put(I, i), at.now.put(A, a), at.now.put(O, o);
       at.now.put(H, o * tanh(c)), at.now.put(C, c);
     });
+    shows.forward(s, C, O, H);
   }
 
   void backward(const Step<S>& s) const override {
+    shows.backward(s, O, [&](const At<S>& at) { return at.carry(H); });
     s.each(units, [&](At<S> at) {
-      V i = at.now(I), a = at.now(A), o = at.now(O), seen = tanh(at.now(C));
-      V d_h = at.carry(H), d_c = at.carry(C) + d_h * o * (1 - seen * seen);
+      V i = at.now(I), a = at.now(A), o = at.now(O), seen = shows(at, at.now(C));
+      V d_h = at.carry(H), d_c = at.carry(C) + shows.back(at, d_h, o, seen);
       at.grad.put(I, d_c * s.masked(a, at, units) * i * (1 - i));
       at.grad.put(A, s.masked(d_c, at, units) * i * (1 - a * a));
       at.grad.put(O, d_h * seen * o * (1 - o));
