@@ -48,10 +48,11 @@ def compare(name: str, steps: int, batch: int, inputs: int, units: int, seed: in
     """Kernel and loop on one shape, on memory that is not aligned, and mostly not contiguous.
 
     Every other seed has sequences of several lengths, every third one contiguous input, half of
-    them single precision, and every fifth one goes back as well.
+    the cells without a norm single precision, and every fifth one goes back as well.
     """
-    # the loop of a full uRNN divides by moduli that may be tiny, which single precision cannot
-    single = seed // 2 % 2 == 0 and name != "full_urnn"
+    # the loop of a full uRNN divides by moduli that may be tiny, which single precision cannot, and
+    # a norm of what a state of zeros makes magnifies what is left of it
+    single = seed // 2 % 2 == 0 and name != "full_urnn" and not name.endswith(NORM)
     dtype, within = (torch.float32, 1e-4) if single else (torch.float64, 1e-9)
     module = perturb(make(name, inputs, units, dtype), seeded(seed))
     room = torch.randn(batch, 1 + 2 * steps * inputs, generator=seeded(seed), dtype=dtype)

@@ -288,7 +288,7 @@ def _parts(norm: UnitNorm | None) -> list[Tensor | None]:
         return []
     assert norm.bias is not None
     parts = list(norm.parts)
-    pairs = zip(norm.weight.split(parts), norm.bias.split(parts), strict=True)
+    pairs = zip(torch.split(norm.weight, parts), torch.split(norm.bias, parts), strict=True)
     return [tensor for pair in pairs for tensor in pair]
 
 

@@ -135,10 +135,8 @@ void Run<S>::give_input(Share s, int64_t start, int64_t stop) {
       rows += running_in(s, ++next);
     const S* from = now.grad + l.to[0].offset;
     int64_t N = padded<S>(cell_.inputs);
-    if (cell_.reads_x)
-      share_product<true>(crew_, from, cell_.grad_width, rows, l.packed, l.rows(), N, now.d_x, x_width_);
-    else
-      share_product<false>(crew_, from, cell_.grad_width, rows, l.packed, l.rows(), N, now.d_x, x_width_);
+    auto product = cell_.reads_x ? share_product<true, S> : share_product<false, S>;
+    product(crew_, from, cell_.grad_width, rows, l.packed, l.rows(), N, now.d_x, x_width_);
     gather(now.d_x, x_width_, rows, to, Block{0, cell_.inputs});
     t = next;
   }
@@ -181,8 +179,7 @@ template <class S>
 void Run<S>::learn(int i, int64_t stop, int index, int count) const {
   const Link<S>& l = cell_.links[i];
   if (!l.gradient) return;
-  int64_t rows = in_chunk_end(stop);
-  int64_t N = padded<S>(l.columns());
+  int64_t rows = in_chunk_end(stop), N = padded<S>(l.columns());
   for (int b = 0; b < l.blocks; b++) {
     int64_t within = l.to[b].offset - l.to[0].offset, size = l.to[b].size;
     const S* made = grad_ + l.made().offset + within;

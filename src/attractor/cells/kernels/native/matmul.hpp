@@ -87,7 +87,12 @@ template <bool Add, class S>
     }
 }
 
-constexpr int64_t kShared = 50000;  // products of numbers for each thread that are worth sharing
+#ifdef ATTRACTOR_EXACT  // for tools that watch each access
+constexpr int64_t kShared = 1, kUnits = 1;
+#else
+constexpr int64_t kShared = 50000;  // products of numbers that are worth a thread's while
+constexpr int64_t kUnits = 32;      // for each thread that shares them, at least
+#endif
 
 // The same by a crew, if there is one and it is worth its while: its threads share the panels.
 template <bool Add, class S>

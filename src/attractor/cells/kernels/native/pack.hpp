@@ -7,14 +7,15 @@
 
 namespace attractor::ATTRACTOR_PATH {
 
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define ATTRACTOR_SHUFFLES  // in one instruction, where the compiler is not too old
+#endif
+#endif
+
 // The numbers of two rows at which bit h of the column is not that of the row change places.
 template <int h, class V, std::size_t... I>
 inline void exchange(V& a, V& b, std::index_sequence<I...>) {
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define ATTRACTOR_SHUFFLES
-#endif
-#endif
 #ifdef ATTRACTOR_SHUFFLES
   constexpr int W = sizeof...(I);
   V first = __builtin_shufflevector(a, b, (I & h ? W + I - h : I)...);

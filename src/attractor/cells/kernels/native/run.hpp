@@ -8,7 +8,6 @@ namespace attractor::ATTRACTOR_PATH {
 
 constexpr int64_t kProjected = 96;  // rows of input that are projected at a time, at least
 constexpr int64_t kSummed = 256;    // rows whose part of the weights' gradients is summed at a time
-constexpr int64_t kUnits = 32;      // for each thread of a crew, at least
 
 template <class S>
 class Run {
@@ -120,7 +119,7 @@ class Run {
       int64_t product = size * (l.from == From::input ? alone : call_.batch);
       work += size, largest = product > largest ? product : largest;
     }
-    bool worth = work * call_.rows > 1000000;
+    bool worth = work * call_.rows > 20 * kShared;
     int crew = int(least(call_.threads, cell_.units / kUnits));
     if (worth && crew > 1 && 2 * call_.batch < crew * kRows && largest >= crew * kShared)
       return lead(crew);

@@ -19,8 +19,8 @@ class Meeting {
 };
 
 // One thread, the leader, shares out pieces of its work; the others help until it dismisses them.
-// Pieces are taken from both ends, so that a thread has the same ones of the same memory each time.
-// Nobody waits for a helper that has not come: the leader then takes what is left.
+// It takes them from one end and they from the other, so that each has much the same ones each time
+// and finds them in its cache. Nobody waits for a helper that has not come: the leader goes on.
 class Crew {
  public:
   explicit Crew(int count) : count_(count) {}
@@ -35,8 +35,8 @@ class Crew {
     auto call = [&](int part, int thread) {
       f(pieces * part / parts, pieces * (part + 1) / parts, thread);
     };
-    typedef decltype(call) Call;
-    run(parts, [](void* c, int part, int thread) { (*static_cast<Call*>(c))(part, thread); }, &call);
+    typedef decltype(call) One;
+    run(parts, [](void* one, int part, int i) { (*static_cast<One*>(one))(part, i); }, &call);
   }
 
  private:
