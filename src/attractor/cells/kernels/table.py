@@ -271,8 +271,9 @@ def layer_norm(cell: LayerNormCell, x: Tensor, rows: Rows, lengths: Tensor | Non
     norms = [*_parts(cell.norm_h), *_parts(cell.norm_inner)]
     shift = joined(inner.biases())
     if isinstance(inner, ResidualCell):
-        sums = cell._linear(x, inner.weight_gates, shift)
-        sums = torch.cat([sums, inner.candidate(x)], dim=-1)
+        read: Any = plan.weights[0]  # of gates and candidate
+        candidate = F.linear(x, read[len(inner.weight_gates) :])
+        sums = torch.cat([cell._linear(x, inner.weight_gates, shift), candidate], dim=-1)
         if plan.weights[3] is not None:  # the matrix before the one whose product is normalised
             norms = [None, None, *norms]
     else:
