@@ -134,10 +134,16 @@ def test_training_that_comes_to_nothing_begins_anew_with_a_smaller_rate(
 
 
 @pytest.mark.parametrize(
-    ("losses", "rate"), [([1.35], 0.5), ([1.45, 1.35], 0.05), ([1.45, 9.0, 5.0], 0.005)]
+    ("losses", "rate", "share"),
+    [
+        ([1.35], 0.5, 2),  # two classes, equal shares: log 2 = 0.69
+        ([1.45, 1.35], 0.05, 2),
+        ([1.45, 9.0, 5.0], 0.005, 2),
+        ([0.68, 0.62], 0.05, 10),  # a tenth and nine tenths: 0.325
+    ],
 )
 def test_a_loss_twice_that_of_not_looking_counts_as_nothing(
-    losses: list[float], rate: float, monkeypatch: pytest.MonkeyPatch
+    losses: list[float], rate: float, share: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left, rates = list(losses), []
 
@@ -147,7 +153,7 @@ def test_a_loss_twice_that_of_not_looking_counts_as_nothing(
         return Fitted(torch.nn.Identity(), [], {"loss": left.pop(0)})
 
     monkeypatch.setattr(RecurrentEstimator, "_attempt", attempt)
-    model = quick(learning_rate=0.5).fit(*waves())  # two classes, equal shares: log 2 = 0.69
+    model = quick(learning_rate=0.5).fit(waves()[0], np.arange(40) % share == 0)
     assert model.learning_rate_ == pytest.approx(rate)
     assert rates == pytest.approx([0.5, 0.05, 0.005][: len(losses)])
 
