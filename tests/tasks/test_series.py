@@ -51,6 +51,9 @@ def test_held_back_takes_a_share_of_each_class() -> None:
     assert back.y.bincount().tolist() == [6, 3]
     assert kept.y.bincount().tolist() == [14, 7, 1]
     assert sorted(torch.cat([kept.x, back.x]).flatten().tolist()) == list(range(31))
+    _, back = held_back(Data(torch.zeros(5, 1, 1), torch.zeros(5, dtype=torch.long)), 0.35)
+    assert back is not None
+    assert len(back.y) == 2  # 1.75, rounded
 
 
 def test_bad_series(tmp_path: Path) -> None:
