@@ -9,7 +9,7 @@ from attractor.cli.commands import app
 from attractor.errors import InputError
 from attractor.reproduction import TARGETS
 from attractor.reproduction.pages import PART, refreshed, write_pages
-from attractor.reproduction.summary import SUMMARY, computed, counted, decided
+from attractor.reproduction.summary import SUMMARY, computed, counted, decided, waiting
 from attractor.reproduction.tables import all_claims
 from attractor.results.table import markdown
 
@@ -57,6 +57,8 @@ def test_the_first_page_counts_every_claim_once() -> None:
     parts = [part for name, part in SUMMARY.items() if name != "counts"]
     listed = sum(part(claims).count("\n| **") for part in parts)
     assert listed == len(done)
+    left = sum(not one.n for found in claims.values() for one in found)
+    assert waiting(claims).count("\n| ") - 1 == left
     assert markdown(["a"], [["x|y"]]) == "| a |\n| --- |\n| x\\|y |"
 
 

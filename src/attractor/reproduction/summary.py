@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from attractor.reproduction.claims import Finding
+from attractor.reproduction.costs import costs
 from attractor.reproduction.outcomes import WITHOUT_RUNS
 from attractor.reproduction.published import DOCUMENTS
 from attractor.reproduction.tables import claim_rows
@@ -63,12 +64,34 @@ def quick(claims: Claims) -> str:
     return _listed(claims, lambda one: one.verdict in ("quick", "few seeds"))
 
 
+def waiting(claims: Claims) -> str:
+    """The claims of which nothing is stored, and the experiments that would decide them."""
+    rows = [
+        [one.claim.says, f"`{key}`", ", ".join(map(_costed, _asked(one))), one.why]
+        for key, found in claims.items()
+        for one in found
+        if one.verdict == "not run"
+    ]
+    columns = ("claim", "target", "would tell, and minutes of a run", "note")
+    return markdown(columns, rows) if rows else "None."
+
+
+def _asked(one: Finding) -> list[str]:
+    return [*dict.fromkeys(filter(None, (one.claim.quick, one.claim.experiment)))]
+
+
+def _costed(experiment: str) -> str:
+    cost = costs().get(experiment)
+    return f"`{experiment}`" + (f" ({cost['minutes']:.3g})" if cost else "")
+
+
 SUMMARY: dict[str, Callable[[Claims], str]] = {
     "counts": counted,
     "contradicted": contradicted,
     "decided": decided,
     "computed": computed,
     "quick": quick,
+    "waiting": waiting,
 }
 """By the name of a generated part, what makes it."""
 
