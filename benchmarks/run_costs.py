@@ -17,6 +17,7 @@ from attractor.errors import InputError
 from attractor.experiments.table import load
 from attractor.experiments.train import build, runs_of
 from attractor.runs.drive import Context
+from attractor.training.process import Diverged
 
 SECONDS = 3.0
 """Of process time for the updates of a variant, or one update more."""
@@ -51,7 +52,7 @@ def main() -> None:
             try:
                 with tempfile.TemporaryDirectory() as folder:
                     found[config.label] = minutes(config, Path(folder))
-            except InputError as error:
+            except (InputError, Diverged) as error:
                 print(f"# {config.label}: {str(error)[:90]}", flush=True)
         if found:
             print(f'minutes = {sum(found.values()) / len(found):.2f}\n\n["{name}".variants]')
