@@ -1,4 +1,4 @@
-"""What kernels are held to beside the ratios of `benchmarks/kernels.py`, as rows of a table.
+"""What kernels are held to beside the ratios of `attractor bench`, as rows of a table.
 
     python benchmarks/kernel_bars.py                 # all
     python benchmarks/kernel_bars.py peak threads    # some: peak, threads, memory, build

@@ -11,7 +11,7 @@ from attractor.report import build
 from attractor.report.speed import speed_figure, speed_part
 from attractor.results import benchmark
 from attractor.results.speed import Case, Growth, Result, Shape, Timed, exponent, load, losses, save
-from attractor.results.speed_tables import beside_lstm, markdown, tables
+from attractor.results.speed_tables import beside, markdown, tables
 
 CASE = Case("gru", Shape(5, 3, 2, 8), "training", 1)
 RESULT = Result(
@@ -88,8 +88,9 @@ def test_pages_show_every_ratio() -> None:
     text = markdown(RESULT)
     assert "| `gru` | 1.50 (0.50, 4.0) |" in text
     assert text.endswith("ntm\n")
-    assert beside_lstm(RESULT, "training", 1).rows == [["gru", "1.50"], ["sru.SRU", "0.50"]]
-    assert beside_lstm(RESULT, "forward", 1).rows == []
+    assert beside(RESULT, "training", 1).rows == [["gru", "1.50"], ["sru.SRU", "0.50"]]
+    assert beside(RESULT, "training", 1, "eager").rows == [["gru", "4.0"], ["sru.SRU", "–"]]
+    assert beside(RESULT, "forward", 1).rows == []
 
 
 def test_a_report_takes_any_benchmark(tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterable
 from attractor.results.speed import Result, Timed, Way
 from attractor.results.table import MISSING, Table
 
+RIVALS = {"lstm": "nn.LSTM", "gru": "nn.GRU", "eager": "the plain loop"}
+"""What a layer is compared with, by the name of its time."""
+
 
 def tables(result: Result) -> list[Table]:
     """Where it ran, one table for each way and number of threads, and how times grow.
@@ -26,10 +29,16 @@ def markdown(result: Result) -> str:
     return "\n\n".join([*parts, *result.left_out]) + "\n"
 
 
-def beside_lstm(result: Result, way: Way, threads: int) -> Table:
-    """How many times as fast as ``nn.LSTM`` each cell is at each shape."""
-    title = f"{way}, {_threads(threads)}: times as fast as nn.LSTM"
-    return _by_shape(title, _some(result, way, threads), lambda one: f"{one.to_lstm:.2f}")
+def beside(result: Result, way: Way, threads: int, rival: str = "lstm") -> Table:
+    """How many times as fast as one of `RIVALS` each layer is at each shape."""
+    title = f"{way}, {_threads(threads)}: times as fast as {RIVALS[rival]}"
+    digits = 1 if rival == "eager" else 2
+
+    def said(one: Timed) -> str:
+        ratio = getattr(one, f"to_{rival}")
+        return MISSING if ratio is None else f"{ratio:.{digits}f}"
+
+    return _by_shape(title, _some(result, way, threads), said)
 
 
 def _of(result: Result, way: Way, threads: int) -> Table:
