@@ -277,7 +277,7 @@ NORMALISED: list[tuple[str, dict[str, Any]]] = [
     ("gru", {"reset": "after", "bias": False}),
     ("irc_gru", {"input_size": 40, "bias": False}),
     ("lstm", {"peepholes": True}),
-    ("lstm", {"proj_size": 5, "peepholes": True, "bias": False}),
+    ("lstm", {"proj_size": 7, "peepholes": True}),
     ("rnn", {"layer_norm": True, "nonlinearity": "relu"}),
 ]
 
