@@ -276,7 +276,7 @@ NORMALISED: list[tuple[str, dict[str, Any]]] = [
     ("gru", {"reset": "after"}),
     ("gru", {"reset": "after", "bias": False}),
     ("irc_gru", {"input_size": 40, "bias": False}),
-    ("lstm", {"peepholes": True}),
+    ("lstm", {"bias": False}),
     ("lstm", {"proj_size": 7, "peepholes": True}),
     ("rnn", {"layer_norm": True, "nonlinearity": "relu"}),
 ]
