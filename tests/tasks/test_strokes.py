@@ -1,5 +1,6 @@
 """Sequences of pen strokes."""
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +82,18 @@ def test_choices_of_a_reader_are_taught_by_its_digits(reward: Any, tmp_path: Pat
     write(tmp_path)
     task = StrokeDigits(2, train=7, held=5, root=tmp_path)
     model = StrokeReader("tardis", 4, 8, 10, estimator="reinforce", reward=reward)
-    batch = task.samples(torch.arange(7))
+    batch, same = task.samples(torch.arange(7)), deepcopy(model)
     torch.manual_seed(0)
     loss = task.loss(model, batch)
     torch.autograd.backward(loss)
     torch.manual_seed(0)
-    said = model(batch.inputs, batch.y).said
+    said, penalty = same(batch.inputs, batch.y)
     plain = torch.nn.functional.cross_entropy(said.flatten(0, 1), batch.y.flatten())
     torch.testing.assert_close(loss, plain)  # what teaches the choices has no value of its own
+    torch.autograd.backward(plain + penalty(batch.y))
+    for one, other in zip(model.parameters(), same.parameters(), strict=True):
+        assert one.grad is not None
+        torch.testing.assert_close(one.grad, other.grad)
     taught = [p for name, p in model.recurrent.named_parameters() if "attention" in name]
     assert taught
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in taught)
