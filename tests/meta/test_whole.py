@@ -107,16 +107,21 @@ def _after(whole: Problem) -> torch.Generator:
 
 
 def test_an_objective_without_data_is_judged_by_its_value() -> None:
+    """Two that differ, each as a share of its own first loss."""
     rule = MetaSGD(size=10, rate=0.0)
-    same = Opposed.alike(rule, 1)
-    left = shares(same, Learners(QUADRATIC, 1, generator=generator()), 4, 2, 10.0)
-    assert left.tolist() == [[1.0, 1.0]]
+    same = Opposed.alike(rule, 2)
+    left = shares(same, Learners(QUADRATIC, 2, generator=generator()), 4, 2, 10.0)
+    assert left.tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
 def test_what_diverges_counts_as_the_bound_and_moves_nothing() -> None:
     rule = MetaSGD(size=10, rate=1e3)
     left = shares(Opposed.alike(rule, 2), Learners(QUADRATIC, 2, generator=generator()), 40, 1, 7.0)
     assert left.tolist() == [[7.0], [7.0]]
+    high = Opposed.alike(MetaSGD(size=10, rate=1.0), 2)
+    for clip in (7.0, 20.0):  # of finite losses
+        left = shares(high, Learners(QUADRATIC, 2, generator=generator()), 2, 1, clip)
+        assert left.tolist() == [[clip], [clip]]
     found = Whole(rule, [QUADRATIC], steps=40, marks=1, clip=7.0, generator=generator()).stretch()
     assert (found.lost, found.moves, found.well) == ("at update 1", False, False)
     assert rule.rates.grad is None
