@@ -243,7 +243,7 @@ NAMED: tuple[Named, ...] = (
     ),
     Named(
         "PES moves frozen weights",
-        "meta/evolution.py",
+        "meta/opposed.py",
         "trainable",
         "{name: p for name, p in rule.named_parameters() if p.requires_grad}",
         "{name: p for name, p in rule.named_parameters()}",

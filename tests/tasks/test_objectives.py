@@ -149,5 +149,5 @@ def test_impossible_dimensions_are_refused() -> None:
         Quadratic(0)
     with pytest.raises(InputError, match="dimension to be at least 2, but got 1"):
         Rosenbrock(1)
-    with pytest.raises(InputError, match="at least 1 dimension, but got 0"):
+    with pytest.raises(InputError, match="at least 1 dimension of a Point, but got 0"):
         Point(0)
