@@ -86,6 +86,8 @@ def test_a_reader_who_likes_it_dark_has_it_dark(site: Path, page: Any) -> None:
         for scheme, dark in (("dark", True), ("light", False)):
             page.emulate_media(color_scheme=scheme)
             visit(page, site / "cells" / "gru.html")
+            page.evaluate("localStorage.clear()")  # the first visit decides for the next ones
+            page.reload()
             shade = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
             assert (max(page.evaluate(shade)) < 80) == dark
             drawn = page.locator("img[src*='gru.svg']")
@@ -93,6 +95,7 @@ def test_a_reader_who_likes_it_dark_has_it_dark(site: Path, page: Any) -> None:
             assert (colour == "rgb(255, 255, 255)") == dark
         assert page.locator("[data-md-component='palette'] label:visible").count() == 1
     finally:
+        page.evaluate("localStorage.clear()")
         page.emulate_media(color_scheme="light")
 
 
