@@ -196,15 +196,10 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path) -> None:
         load_published(tmp_path / "short.safetensors")
 
 
-def test_shipped_weights_are_meta_trained_and_the_card_says_how_far() -> None:
+def test_shipped_weights_are_those_of_anytime_paced_and_the_card_says_so() -> None:
     """Where the steps of anytime are too small it gains, and on a perceptron it loses nothing."""
     told = about(shipped_file("pacer", "default"))
-    assert "stopped after 45 of its 80 updates" in told["made by"]
-    assert (told["updates of the rule"], min(told["validation"])) == (45, told["validation"][-1])
-    shipped, begun = Pacer.pretrained(), Pacer()
-    for name, weight in begun.named_parameters():
-        held = name in told["meta-training"]["frozen"]
-        assert torch.equal(shipped.get_parameter(name), weight) == held, name
+    assert "no meta-training of its own" in told["made by"]
     shallow = Problem(lambda g: MLP([64, 10], generator=g), Digits(order="flat"), 32)
     deep = Problem(lambda g: MLP([64, 24, 10], generator=g), Digits(order="flat"), 32)
     rivals: dict[str, Any] = {"pacer": Pacer.pretrained(), "anytime": Anytime.pretrained()}
