@@ -5,6 +5,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__AVX2__)
+#include <immintrin.h>  // for parts of vectors alone
+#endif
+
 // One namespace per instruction set: the same sources are compiled several times into one library.
 namespace attractor::ATTRACTOR_PATH {
 
@@ -53,18 +57,60 @@ inline void store(S* p, Vector<S> v) {
   memcpy(p, &v, kBytes);
 }
 
-// The same for the first n numbers only; those that are not loaded are zero.
+// The first n numbers, fewer than a vector has; in one instruction, where there is one.
+#if defined(__AVX512F__)
+inline Vector<float> load_part(const float* p, int64_t n) {
+  return _mm512_maskz_loadu_ps(__mmask16((1u << n) - 1), p);
+}
+inline Vector<double> load_part(const double* p, int64_t n) {
+  return _mm512_maskz_loadu_pd(__mmask8((1u << n) - 1), p);
+}
+inline void store_part(float* p, Vector<float> v, int64_t n) {
+  _mm512_mask_storeu_ps(p, __mmask16((1u << n) - 1), v);
+}
+inline void store_part(double* p, Vector<double> v, int64_t n) {
+  _mm512_mask_storeu_pd(p, __mmask8((1u << n) - 1), v);
+}
+#elif defined(__AVX2__)
+inline __m256i first_floats(int64_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(int(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+inline __m256i first_doubles(int64_t n) {
+  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+inline Vector<float> load_part(const float* p, int64_t n) {
+  return _mm256_maskload_ps(p, first_floats(n));
+}
+inline Vector<double> load_part(const double* p, int64_t n) {
+  return _mm256_maskload_pd(p, first_doubles(n));
+}
+inline void store_part(float* p, Vector<float> v, int64_t n) {
+  _mm256_maskstore_ps(p, first_floats(n), v);
+}
+inline void store_part(double* p, Vector<double> v, int64_t n) {
+  _mm256_maskstore_pd(p, first_doubles(n), v);
+}
+#else
 template <class S>
-inline Vector<S> load_some(const S* p, int64_t n) {
-  if (n >= kWidth<S>) return load(p);
+inline Vector<S> load_part(const S* p, int64_t n) {
   Vector<S> v{};
   memcpy(&v, p, n * sizeof(S));
   return v;
 }
+template <class S>
+inline void store_part(S* p, Vector<S> v, int64_t n) {
+  memcpy(p, &v, n * sizeof(S));
+}
+#endif
 
+// The first n numbers, or all that there are; those that are not loaded are zero.
+template <class S>
+inline Vector<S> load_some(const S* p, int64_t n) {
+  return n >= kWidth<S> ? load(p) : load_part(p, n);
+}
 template <class S>
 inline void store_some(S* p, Vector<S> v, int64_t n) {
-  memcpy(p, &v, n >= kWidth<S> ? kBytes : n * sizeof(S));
+  n >= kWidth<S> ? store(p, v) : store_part(p, v, n);
 }
 
 template <class S>
@@ -154,14 +200,18 @@ inline V log_of(V x) {
   return x != x ? x : log;
 }
 
-// The sum and the largest of the numbers in a vector; a NaN is the largest.
-template <class S, class V = Vector<S>>
+// The sum and the largest of the numbers in a vector, half to half; a NaN is the largest.
+template <class S, int bytes = kBytes, class V>
 inline S total(V v) {
-  S sum[kWidth<S>];
-  memcpy(sum, &v, kBytes);
-  for (int half = kWidth<S> / 2; half; half /= 2)
-    for (int i = 0; i < half; i++) sum[i] += sum[i + half];
-  return sum[0];
+  if constexpr (bytes == sizeof(S)) {
+    return v[0];
+  } else {
+    typedef S Half __attribute__((vector_size(bytes / 2)));
+    Half low, high;
+    memcpy(&low, &v, bytes / 2);
+    memcpy(&high, reinterpret_cast<const char*>(&v) + bytes / 2, bytes / 2);
+    return total<S, bytes / 2>(Half(low + high));
+  }
 }
 template <class S, class V = Vector<S>>
 inline S largest_of(V v) {

@@ -17,7 +17,8 @@ namespace attractor::ATTRACTOR_PATH {
 template <class S, bool rectifies>
 struct AnyNru : Cell<S> {
   ATTRACTOR_CELL;
-  Block N, K, P, Q, H, M;  // N is a copy of h; K are the contents; writing comes before erasing
+  Block N, K, P, Q, D, H, M;  // N is a copy of h, K are the contents, D the norms of heads' blocks;
+                              // writing comes before erasing
   static constexpr int64_t kMost = 1024;  // a head's part of p is at most this long
   Link<S>*hidden, *memory, *heads;
   int64_t count, side, part;  // heads, length of p and q, of a head's part of p
@@ -29,6 +30,7 @@ struct AnyNru : Cell<S> {
       : Cell<S>(c), count(c.size[3]), side(c.size[4]), part(side / count) {
     share = S(c.number[0]), scales = c.number[1] != 0;
     N = block(units), K = block(2 * count), P = block(2 * side), Q = block(2 * side);
+    D = block(2 * count);
     output = H = state(units), M = state(c.size[2]);
     reads_input(N, K, P, Q);
     hidden = link(2, From::was, H, N), memory = link(3, From::was, M, N, K, P, Q);
@@ -46,7 +48,7 @@ struct AnyNru : Cell<S> {
 
   // An L5 norm, in a form that does not overflow: the largest entry, and the sum over it.
   struct Norm {
-    S largest = 0, sum = 0;
+    S largest = 0, sum = 0, inverse = 0;  // of the sum and the largest
     Norm() = default;
     Norm(const S* v, int64_t n, int sign) {
       for (int64_t i = 0; i < n; i++) {
@@ -59,20 +61,20 @@ struct AnyNru : Cell<S> {
       }
       for (int64_t i = 0; i < n; i++)
         if (v[i] != v[i]) largest = v[i];  // a NaN stays one
+      inverse = 1 / (sum * largest);
     }
     // What entry x has in the gradient of the norm's logarithm.
-    S slope(S x) const { return fourth(x / largest) * (x < 0 ? -1 : 1) / (sum * largest); }
+    S slope(S x) const { return fourth(x / largest) * (x < 0 ? -inverse : inverse); }
   };
 
-  // The norm of a head's block, which is at least 1e-12; `free` says that it is more, and `share`
-  // is what each sign has in its fifth power.
+  // The norm of a head's block is `most` times the fifth root of `sum`; `share` is what each sign
+  // has in its fifth power.
   struct Size {
     Norm of_p[kSides];
-    S norm = 0, share[kSides] = {};
-    bool free = false;
+    S most = 0, sum = 0, share[kSides] = {};
 
     Size(const AnyNru& cell, const S* p, const Norm* of_q) {
-      S product[kSides], most = 0, sum = 0;
+      S product[kSides];
       for (int i = 0; i < kSides; i++) {
         of_p[i] = Norm(p, cell.part, sign(i));
         product[i] = of_p[i].largest * of_q[i].largest;
@@ -83,10 +85,9 @@ struct AnyNru : Cell<S> {
         sum += share[i] = fourth(x) * x * of_p[i].sum * of_q[i].sum;
       }
       for (int i = 0; i < kSides; i++) share[i] = rectifies ? share[i] / sum : 1;
-      S n = most * S(__builtin_pow(double(sum), 0.2));
-      free = !(n <= S(1e-12)), norm = free ? n : S(1e-12);
     }
   };
+  static constexpr S kLeast = S(1e-12);  // that a norm is taken to be
 
   // Weights of the rows of an outer product, with ReLU where q is not negative and where it is.
   struct Rows {
@@ -96,13 +97,15 @@ struct AnyNru : Cell<S> {
   // One of the two outer products of a row: what it is, and what its gradient gives to its parts.
   struct Product {
     const S *contents, *p, *q;
+    S* norms;
     const AnyNru& cell;
     Norm of_q[kSides];
 
-    Product(const AnyNru& nru, const S* row, int which)
+    Product(const AnyNru& nru, S* row, int which)
         : contents(row + nru.K.offset + which * nru.count),
           p(row + nru.P.offset + which * nru.side),
           q(row + nru.Q.offset + which * nru.side),
+          norms(row + nru.D.offset + which * nru.count),
           cell(nru) {
       for (int i = 0; i < kSides; i++) of_q[i] = Norm(q, cell.side, sign(i));
     }
@@ -111,11 +114,24 @@ struct AnyNru : Cell<S> {
       return cell.share * (rectifies && contents[h] < 0 ? 0 : contents[h]);
     }
 
+    void measure() const {
+      constexpr int W = kWidth<S>;
+      for (int64_t h = 0; h < cell.count; h += W) {
+        S most[W] = {}, sum[W] = {};
+        for (int64_t i = 0; i < least(W, cell.count - h); i++) {
+          Size size(cell, p + (h + i) * cell.part, of_q);
+          most[i] = size.most, sum[i] = size.sum;
+        }
+        V norm = load(most) * exp_of<S>(log_of<S>(load(sum)) / 5);
+        store_some(norms + h, norm <= kLeast ? all<S>(kLeast) : norm, cell.count - h);
+      }
+    }
+
     void weigh(Rows& w) const {
       for (int i = 0; i < kSides; i++) memset(w.of[i], 0, cell.part * sizeof(S));
       for (int64_t h = 0; h < cell.count; h++) {
         const S* own = p + h * cell.part;
-        S scale = content(h) / Size(cell, own, of_q).norm;
+        S scale = content(h) / norms[h];
         for (int64_t r = 0; r < cell.part; r++) w.of[side_of(own[r])][r] += scale * own[r];
       }
     }
@@ -126,17 +142,18 @@ struct AnyNru : Cell<S> {
       for (int64_t h = 0; h < cell.count; h++) {
         const S* own = p + h * cell.part;
         Size size(cell, own, of_q);
-        S n = size.norm, scale = content(h) / n, d = 0;
+        S scale = content(h) / norms[h], d = 0;
+        bool free = !(norms[h] <= kLeast);
         for (int64_t r = 0; r < cell.part; r++) d += d_w.of[side_of(own[r])][r] * own[r];
-        d_contents[h] = rectifies && contents[h] <= 0 ? 0 : cell.share * d / n;
+        d_contents[h] = rectifies && contents[h] <= 0 ? 0 : cell.share * d / norms[h];
         S d_log = -scale * d;  // of the norm's logarithm
         for (int64_t r = 0; r < cell.part; r++) {
           int side = side_of(own[r]);
           S given = scale * d_w.of[side][r];
-          if (size.free) given += d_log * size.share[side] * size.of_p[side].slope(own[r]);
+          if (free) given += d_log * size.share[side] * size.of_p[side].slope(own[r]);
           d_p[h * cell.part + r] = flat(own[r]) ? 0 : given;
         }
-        for (int i = 0; size.free && i < kSides; i++) of_logs[i] += d_log * size.share[i];
+        for (int i = 0; free && i < kSides; i++) of_logs[i] += d_log * size.share[i];
       }
       for (int64_t j = 0; j < cell.side; j++) {
         int side = side_of(q[j]);
@@ -167,6 +184,7 @@ struct AnyNru : Cell<S> {
       const S* old = s.was + i * s.width + M.offset;
       Product write(*this, now, 0), erase(*this, now, 1);
       Rows w, e;
+      write.measure(), erase.measure();
       write.weigh(w), erase.weigh(e);
       for (int64_t r = 0; r < part; r++)
         for (int64_t j = 0; j < side; j += kWidth<S>) {
@@ -182,8 +200,9 @@ struct AnyNru : Cell<S> {
 
   void backward(const Step<S>& s) const override {
     for (int64_t i = 0; i < s.rows; i++) {
-      const S *now = s.now + i * s.width, *old = s.was + i * s.width + M.offset;
-      S *grad = s.grad + i * s.grad_width, *d_m = s.carry + i * s.carry_width + M.offset;
+      const S* old = s.was + i * s.width + M.offset;
+      S *now = s.now + i * s.width, *grad = s.grad + i * s.grad_width;
+      S* d_m = s.carry + i * s.carry_width + M.offset;
       Product write(*this, now, 0), erase(*this, now, 1);
       Rows w, e, d_w, d_e;
       write.weigh(w), erase.weigh(e);
