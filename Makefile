@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip --quiet
 
-.PHONY: demo test slow bench mutants lint format stubs docs wheels clean
+.PHONY: demo test slow bench mutants mutants-native lint format stubs docs wheels clean
 
 demo: .venv/.installed
 	@$(BIN)/attractor run demo --out runs
@@ -35,6 +35,9 @@ stubs: .venv/.installed-dev
 
 mutants: .venv/.installed-dev
 	@$(BIN)/python tests/mutation/run.py
+
+mutants-native: .venv/.installed-dev
+	@$(BIN)/python tests/mutation/native.py
 
 docs: .venv/.installed-dev
 	@$(BIN)/zensical build --clean --strict

@@ -1,5 +1,6 @@
 """What could go wrong around kernels: odd shapes and memory, threads, processes, paths, NaN."""
 
+import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -192,6 +193,16 @@ def test_what_is_no_number_goes_where_it_goes_in_the_loop(name: str, value: floa
         expected = unroll_rows(cell, x, start, None, False)
     assert found is not None
     torch.testing.assert_close(found.output, expected.output, equal_nan=True, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_training_step_leaves_no_circle_of_references(name: str) -> None:
+    """What only the garbage collector finds would keep memory, and its search takes time."""
+    module, x = make(name, 3, 4), torch.randn(5, 2, 3)
+    module(x)[0].sum().backward()
+    gc.collect()
+    module(x)[0].sum().backward()
+    assert gc.collect() == 0
 
 
 def test_memory_is_kept_for_the_next_call() -> None:

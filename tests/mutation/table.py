@@ -104,6 +104,13 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "continual/strategies/slda.py": ("contracts/test_strategy_references.py",),
     "continual/growing/widening.py": ("continual/growing",),
     "continual/growing/deeper.py": ("continual/growing",),
+    "continual/growing/heads.py": ("continual/growing", "continual/test_growing_strategies.py"),
+    "continual/lifelong/curriculum.py": (
+        "continual/test_lifelong.py",
+        "continual/test_lifelong_draws.py",
+        "continual/test_triggers.py",
+    ),
+    "continual/lifelong/triggers.py": ("continual/test_triggers.py",),
     "continual/lifelong/levels.py": ("continual/test_lifelong.py",),
     "continual/lifelong/measures.py": ("continual/test_lifelong.py",),
     "continual/nearest.py": (
@@ -139,6 +146,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "estimators/paired.py": ("estimators/test_compare.py",),
     "meta/bptt.py": ("meta/test_trainer.py",),
     "meta/evolution.py": ("meta/test_evolution.py",),
+    "meta/whole.py": ("meta/test_whole.py",),
+    "meta/validation.py": ("meta/test_whole.py",),
     "meta/unroll.py": ("meta/test_unroll.py", "meta/test_evolution.py"),
 }
 """Files under ``src/attractor``, and what under ``tests`` is held to them."""

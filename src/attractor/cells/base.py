@@ -1,7 +1,7 @@
 """The contract of a recurrent cell: an initial state, what can be prepared, one step."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Generic, NamedTuple, TypedDict, TypeVar
 
 import torch
@@ -25,8 +25,23 @@ class Placement(TypedDict):
 
 
 def map_state(function: Callable[..., Any], *trees: Any) -> Any:
-    """Apply `function` to every tensor of one state (or prepared input), or of several alike."""
-    return pytree.tree_map(function, *trees)
+    """Apply `function` to every tensor of one state (or prepared input), or of several alike.
+
+    What ``pytree.tree_map`` does, but for the circle of references that each call of that leaves.
+    """
+    first = trees[0]
+    if first is None or isinstance(first, Tensor):
+        return function(*trees)
+    if not isinstance(first, tuple):
+        return pytree.tree_map(function, *trees)
+    parts = [map_state(function, *parts) for parts in zip(*trees, strict=True)]
+    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
+
+
+def refill(tree: Any, tensors: Iterable[Tensor]) -> Any:
+    """A state like another, or like one whose tensors are all ``None``, with these tensors."""
+    rest = iter(tensors)
+    return map_state(lambda _: next(rest), tree)
 
 
 class Shared(NamedTuple):

@@ -12,7 +12,7 @@ from attractor.errors import InputError
 from attractor.meta.distribution import Distribution
 from attractor.meta.estimate import Stretch
 from attractor.meta.learners import Learners, Problem
-from attractor.meta.opposed import Opposed, trainable
+from attractor.meta.opposed import Opposed, draw_moves, trainable
 from attractor.meta.saving import copied, learning, load_learning
 from attractor.meta.settings import (
     bounds,
@@ -20,7 +20,6 @@ from attractor.meta.settings import (
     check_counts,
     check_numbers,
     draw_horizon,
-    normal,
 )
 from attractor.meta.unroll import Objective, Position, follow
 from attractor.optimisers import Rule
@@ -219,16 +218,9 @@ class _Pair:
     def stretch(self, by: Evolution) -> tuple[Tensor, Tensor]:
         """Run both for some updates, as far as their horizon; the bounded losses of each."""
         rule, clip = self.rule, by.clip
-        moves = {
-            name: by.sigma * normal((by.moves, *p.shape), like=p, generator=by.generator)
-            for name, p in trainable(rule).items()
-        }
-        both = {
-            f"rule.{name}": torch.cat([p + moves[name], p - moves[name]])
-            for name, p in trainable(rule).items()
-        }
+        moves = draw_moves(rule, by.moves, by.sigma, by.generator)
         count = min(by.unroll, self.horizon - self.updates)
-        opposed = Opposed(rule, both)
+        opposed = Opposed.both_ways(rule, moves)
         self.position, passed = follow(
             rule,
             self.learners,

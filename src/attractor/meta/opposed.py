@@ -1,11 +1,14 @@
 """A rule with several sets of weights at once, each for learners of its own."""
 
 import copy
+from collections.abc import Mapping
 from typing import Any, Self
 
-from torch import Tensor, nn
+import torch
+from torch import Generator, Tensor, nn
 from torch.func import functional_call, vmap
 
+from attractor.meta.settings import normal
 from attractor.optimisers import Rule, State, View
 from attractor.optimisers.rule import Update
 from attractor.optimisers.state import map_tensors
@@ -15,6 +18,14 @@ from attractor.optimisers.sweep import sweep_learners
 def trainable(rule: Rule) -> dict[str, nn.Parameter]:
     """The weights of a rule that are not frozen."""
     return {name: p for name, p in rule.named_parameters() if p.requires_grad}
+
+
+def draw_moves(rule: Rule, count: int, sigma: float, generator: Generator) -> dict[str, Tensor]:
+    """So many random moves of each weight that is not frozen, ``(count, *shape)``."""
+    return {
+        name: sigma * normal((count, *p.shape), like=p, generator=generator)
+        for name, p in trainable(rule).items()
+    }
 
 
 class Opposed:
@@ -28,6 +39,14 @@ class Opposed:
         count = len(next(iter(weights.values())))
         self.rule = rule
         self.rules = [] if rule.numbers() is None else [self._of_one(k) for k in range(count)]
+
+    @classmethod
+    def both_ways(cls, rule: Rule, moves: Mapping[str, Tensor]) -> Self:
+        """One learner under each of the moves, then one under each of their opposites."""
+        own = trainable(rule)
+        return cls(
+            rule, {f"rule.{n}": torch.cat([own[n] + m, own[n] - m]) for n, m in moves.items()}
+        )
 
     @classmethod
     def alike(cls, rule: Rule, count: int) -> Self:

@@ -10,8 +10,8 @@ from attractor.errors import InputError
 from attractor.meta.distribution import Distribution
 from attractor.meta.estimate import Stretch
 from attractor.meta.learners import Learners, Problem
-from attractor.meta.opposed import Opposed, trainable
-from attractor.meta.settings import bounds, check_counts, check_numbers, draw_horizon, normal
+from attractor.meta.opposed import Opposed, draw_moves, trainable
+from attractor.meta.settings import bounds, check_counts, check_numbers, draw_horizon
 from attractor.meta.unroll import shown
 from attractor.optimisers import Rule
 from attractor.tasks import Batch
@@ -125,10 +125,7 @@ class Whole:
         estimate = {name: torch.zeros_like(value) for name, value in weights.items()}
         every, alive = [], False
         for index in range(self.trainings):
-            moves = {
-                name: self.sigma * normal((self.moves, *p.shape), like=p, generator=self.generator)
-                for name, p in weights.items()
-            }
+            moves = draw_moves(self.rule, self.moves, self.sigma, self.generator)
             losses = self._losses(self.step * self.trainings + index, moves)
             every.append(losses)
             alive |= bool(losses.min() < self.clip)
@@ -155,11 +152,8 @@ class Whole:
         problem = self.problems[started % len(self.problems)]
         made = problem.made(problem.draw(self.generator))
         learners = Learners(made, 1, copies=2 * self.moves, generator=self.generator)
-        both = {
-            f"rule.{name}": torch.cat([p + moves[name], p - moves[name]])
-            for name, p in trainable(self.rule).items()
-        }
-        return shares(Opposed(self.rule, both), learners, horizon, self.marks, self.clip)
+        opposed = Opposed.both_ways(self.rule, moves)
+        return shares(opposed, learners, horizon, self.marks, self.clip)
 
     def state_dict(self) -> dict[str, Any]:
         """All that decides what comes, but for the rule and the generator."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils import _pytree as pytree
 
-from attractor.cells.base import Cell
+from attractor.cells.base import Cell, refill
 from attractor.cells.kernels.calls import Tensors, backward, forward
 from attractor.cells.kernels.operators import unroll
 from attractor.cells.kernels.plan import Plan, Rows, as_cell, as_kernel
@@ -22,7 +22,9 @@ class Job(NamedTuple):
     cell: Cell[Any, Any]
     ragged: Ragged | None
     every: bool
-    spec: pytree.TreeSpec
+    empty: Any
+    """A state whose tensors are all ``None``."""
+
     shapes: tuple[torch.Size, ...]
     turned: tuple[int, ...]
 
@@ -130,7 +132,7 @@ class _Loop(nn.Module):
 
     def forward(self, x: Tensor, states: list[Tensor]) -> list[Tensor]:
         job = self.job
-        state = pytree.tree_unflatten(as_cell(states, job.shapes, job.turned), job.spec)
+        state = refill(job.empty, as_cell(states, job.shapes, job.turned))
         output, last, every = unroll_rows(self.cell, x, state, job.ragged, job.every)
 
         def as_rows(values: Tensor) -> Tensor:

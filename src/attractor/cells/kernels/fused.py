@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils import _pytree as pytree
 
-from attractor.cells.base import Cell
+from attractor.cells.base import Cell, map_state, refill
 from attractor.cells.kernels.autograd import Job, run
 from attractor.cells.kernels.native import STATUS
 from attractor.cells.kernels.plan import Rows, as_cell, as_kernel, uniform
@@ -42,7 +42,7 @@ def fused(
     planner = KERNELS.get(type(cell))
     if planner is None or not x.numel() or not _suits(cell, ragged):
         return None
-    leaves, spec = pytree.tree_flatten(state)
+    leaves, empty = pytree.tree_leaves(state), map_state(lambda _: None, state)
     if ragged is None:
         flat, rows, lengths = x.flatten(0, 1), Rows(x.shape[0], x.shape[1], None), None
     else:
@@ -57,7 +57,7 @@ def fused(
     if torch.compiler.is_compiling() and (plan.keep or own or plan.noise is not None):
         return None
     shapes = tuple(leaf.shape[1:] for leaf in leaves)
-    job = Job(plan.loop or cell, ragged, return_states, spec, shapes, plan.turned)
+    job = Job(plan.loop or cell, ragged, return_states, empty, shapes, plan.turned)
     given = as_kernel(leaves, plan.turned)
     output, last, every = run(job, x, plan, [*given, *own], rows)
 
@@ -67,8 +67,8 @@ def fused(
     def whole(states: Sequence[Tensor]) -> list[Tensor]:
         return as_cell(states, shapes, plan.turned)
 
-    states = pytree.tree_unflatten([by_time(one) for one in whole(every)], spec) if every else ()
-    return Unrolled(by_time(output), pytree.tree_unflatten(whole(last), spec), states)
+    states = refill(empty, [by_time(one) for one in whole(every)]) if every else ()
+    return Unrolled(by_time(output), refill(empty, whole(last)), states)
 
 
 def _suits(cell: Cell[Any, Any], ragged: Ragged | None) -> bool:

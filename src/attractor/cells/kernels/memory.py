@@ -163,7 +163,7 @@ def with_noise(cell: Cell[Any, Any], **drawn: Tensor | tuple[()]) -> Cell[Any, A
 
     def prepare(x: Tensor) -> Any:
         with torch.random.fork_rng(devices=[]):  # what is drawn here is not used
-            return type(cell).prepare(again, x)._replace(**drawn)
+            return type(cell).prepare(cell, x)._replace(**drawn)
 
     vars(again)["prepare"] = prepare
     return again

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from attractor.cells.base import Cell, autocasts, map_state
+from attractor.cells.base import Cell, autocasts, map_state, refill
 from attractor.errors import InputError
 
 
@@ -39,11 +39,12 @@ class LearnedState(nn.Module):
 
     def forward(self, cell: Cell[Any, Any], batch_size: int) -> Any:
         """The state of so many sequences before their first step."""
-        leaves, spec = pytree.tree_flatten(cell.initial_state(batch_size))
+        start = cell.initial_state(batch_size)
+        leaves = pytree.tree_leaves(start)
         for index, name in enumerate(self.names):
             if name:
                 leaves[index] = getattr(self, name).expand_as(leaves[index])
-        return pytree.tree_unflatten(leaves, spec)
+        return refill(start, leaves)
 
 
 def gather(states: Sequence[Any], groups: Sequence[int] | None, dim: int) -> Any:
@@ -94,10 +95,7 @@ def scatter(
     states = []
     for group, parts in zip(starts, leaves, strict=True):
         own = [next(rest) for _ in parts]
-        states += [
-            pytree.tree_unflatten([leaf[index] for leaf in own], pytree.tree_structure(one))
-            for index, one in enumerate(group)
-        ]
+        states += [refill(one, [leaf[index] for leaf in own]) for index, one in enumerate(group)]
     return states
 
 
