@@ -44,7 +44,8 @@ def run(job: Job, x: Tensor, plan: Plan, states: Sequence[Tensor], rows: Rows) -
     elif keep:
         parameters = tuple(job.cell.parameters())
         kind = plan._replace(x=plan.x.detach()[:0], weights=(), own=None, loop=None)
-        made = _Fused.apply(job, kind, rows, x, *parameters, *given)  # type: ignore[no-untyped-call]
+        own = (x, *parameters)
+        made = _Fused.apply(job, kind, rows, len(own), *own, *given)  # type: ignore[no-untyped-call]
     else:
         every = shown if job.every else 0
         done = forward(_dense(plan), _contiguous(states), rows, keep=False, every=every)
@@ -64,8 +65,8 @@ def _contiguous(tensors: Sequence[Tensor]) -> list[Tensor]:
 class _Fused(torch.autograd.Function):
     """The kernel, whose gradients the kernel computes; the loop does so if they are to have some.
 
-    Among the tensors are both what the kernel reads, which gets its gradients, and the input and
-    parameters of the cell, which get those of the loop.
+    Among the tensors are first, `own` of them, the input and parameters of the cell, which get the
+    gradients of the loop, and then what the kernel reads, which gets the kernel's.
     """
 
     @staticmethod
@@ -74,12 +75,11 @@ class _Fused(torch.autograd.Function):
         job: Job,
         kind: Plan,
         rows: Rows,
+        own: int,
         *tensors: Tensor | None,
     ) -> Tensors:
-        ctx.job, ctx.kind, ctx.rows = job, kind, rows
-        ctx.own = 1 + sum(1 for _ in job.cell.parameters())  # tensors before those of the kernel
-        read = tensors[ctx.own :]
-        plan, states = _as_plan(kind, read)
+        ctx.job, ctx.kind, ctx.rows, ctx.own = job, kind, rows, own
+        plan, states = _as_plan(kind, tensors[own:])
         every = len(job.shapes) if job.every else 0
         done = forward(_dense(plan), _contiguous(states), rows, keep=True, every=every)
         ctx.save_for_backward(done.tape, *tensors)
@@ -106,11 +106,11 @@ class _Fused(torch.autograd.Function):
                 grads[0],
                 grads[1 : 1 + count],
                 grads[1 + count :],
-                ctx.needs_input_grad[3 + len(own) :],
+                ctx.needs_input_grad[4 + len(own) :],
             )
             before = [None] * len(own)
             after = [made.x, *made.weights, *made.states]
-        return (None, None, None, *before, *after)
+        return (None, None, None, None, *before, *after)
 
 
 def _as_plan(kind: Plan, read: Sequence[Tensor | None]) -> tuple[Plan, list[Tensor]]:
