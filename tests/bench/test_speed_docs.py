@@ -4,7 +4,7 @@ from pathlib import Path
 
 from attractor.cells import CELLS
 from attractor.results.speed import Result, load
-from attractor.results.speed_tables import beside
+from attractor.results.speed_tables import beside, markdown
 
 DOCS = Path(__file__).parents[2] / "docs"
 LIKE_LSTM = ("lstm", "gru", "janet", "fastgrnn", "sru", "tlstm")
@@ -42,10 +42,14 @@ def test_kernels_are_as_fast_as_their_page_says() -> None:
     slow = {
         one.case.cell
         for one in small(found).timed
-        if one.case.way == "training"
+        if (one.case.way, one.case.threads) == ("training", 1)
         and (one.to_eager or 0) < (10 if one.case.cell in MEMORIES else 3)
     }
     assert f"Fewer times than that: {', '.join(f'`{cell}`' for cell in sorted(slow))}." in text
+
+
+def test_the_page_of_all_measurements_is_the_benchmarks() -> None:
+    assert page("speed").endswith("\n\n" + markdown(load(DOCS / "assets" / "bench.json")))
 
 
 def test_peers_are_as_fast_as_their_page_says() -> None:
