@@ -55,6 +55,21 @@ def test_a_plateau_is_a_second_half_that_is_hardly_below_the_first() -> None:
     assert [trigger.look(one, batch, loss) for loss in stays] == [False] * 3 + [True]
 
 
+def test_at_the_threshold_itself_a_network_is_not_full() -> None:
+    trigger, one = Plateau(window=2, threshold=0.5), learner(None)
+    batch = one.levels[0].samples(torch.arange(2))
+    assert [trigger.look(one, batch, loss) for loss in (4.0, 2.0)] == [False, False]
+    rank = Rank(window=2, threshold=0.75)
+    rank.values = [0.0, 0.75]
+    assert not rank.full()
+    rank.values = [0.0, 0.7501]
+    assert rank.full()
+
+
+def test_states_that_never_change_have_one_direction() -> None:
+    assert effective_rank(torch.ones(6, 4)) == 0.25
+
+
 def test_conflict_is_the_mean_share_of_levels_that_are_hurt() -> None:
     trigger, one = Conflict(window=2, threshold=0.5), learner(None, strategy=GEM(10))
     batch = one.levels[0].samples(torch.arange(2))
