@@ -74,10 +74,11 @@ def test_levels_are_passed_grown_at_or_the_end(
 ) -> None:
     rules = Rules(steps=12, window=4, threshold=threshold, after=15, grow_to=grow_to, held_out=20)
     one = learner(rules=rules)
-    finished(one)
+    judged = [row["level"] for row in finished(one) if row["split"] == "test"]
     result = one.result()
     assert (result.completed, one.step, result.expansions) == (completed, steps, grew)
     reached = max(1, completed)
+    assert judged == [level + 1 for level in grew] + list(range(1, reached + 1))
     assert result.matrix[:reached].isfinite().all()
     assert result.matrix[reached:].isnan().all()
 

@@ -222,6 +222,13 @@ def test_more_answers_keep_those_that_were_there() -> None:
         more_answers(model, 2)
 
 
+def test_new_answers_start_as_those_of_a_linear_layer_do() -> None:
+    new = more_answers(MLP([3, 25, 2]), 400, generator=seeded()).model.layers[-1].weight[2:]
+    assert new.min() == pytest.approx(-0.2, abs=1e-3)  # one over the root of 25 inputs
+    assert new.max() == pytest.approx(0.2, abs=1e-3)
+    assert new.mean() == pytest.approx(0, abs=5e-3)
+
+
 def test_what_cannot_grow_is_told() -> None:
     with pytest.raises(InputError, match="hidden_size above that of the network, but got 4"):
         grow(MLP([3, 4, 2]), 4)
