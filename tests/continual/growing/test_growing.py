@@ -223,7 +223,8 @@ def test_more_answers_keep_those_that_were_there() -> None:
 
 
 def test_new_answers_start_as_those_of_a_linear_layer_do() -> None:
-    new = more_answers(MLP([3, 25, 2]), 400, generator=seeded()).model.layers[-1].weight[2:]
+    wider: Any = more_answers(MLP([3, 25, 2]), 400, generator=seeded()).model
+    new = wider.layers[-1].weight[2:].detach().numpy()
     assert new.min() == pytest.approx(-0.2, abs=1e-3)  # one over the root of 25 inputs
     assert new.max() == pytest.approx(0.2, abs=1e-3)
     assert new.mean() == pytest.approx(0, abs=5e-3)
