@@ -7,6 +7,7 @@ compiled for this processor's path alone; half a minute later the tests that sho
 """
 
 import argparse
+import importlib
 import os
 import shutil
 import subprocess
@@ -16,12 +17,13 @@ import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from hatch_build import LIBRARY, PACKAGE, compile_library, here  # noqa: E402
-
+BUILD: Any = importlib.import_module("hatch_build")
+NATIVE: Path = BUILD.PACKAGE / "native"
 TESTS = ROOT / "tests"
 
 
@@ -48,7 +50,7 @@ class Line:
 
     def changed(self, root: Path) -> None:
         """Change the line in a copy of the package."""
-        file = root / PACKAGE / "native" / self.path
+        file = root / NATIVE / self.path
         text = file.read_text(encoding="utf-8")
         if text.count(self.before) != 1:
             raise LookupError(
@@ -68,7 +70,7 @@ def noticed(line: Line, root: Path, path: str) -> bool:
     """Whether a test fails when the line is changed in that copy of the package."""
     line.changed(root)
     compiler = os.environ.get("CXX") or shutil.which("c++") or "c++"
-    compile_library(root, root / LIBRARY, [compiler], here(), (path,))
+    BUILD.compile_library(root, root / BUILD.LIBRARY, [compiler], BUILD.here(), (path,))
     files = [str(TESTS / name) for name in line.tests]
     chosen = ["-k", line.word] if line.word else []
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", *files, *chosen]

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from mutation.native import PACKAGE, Line, lines
+from mutation.native import NATIVE, Line, lines
 from mutation.operators import mutants, sampled
 from mutation.run import ROOT, SOURCE, collect, known
 from mutation.table import NAMED, TARGETS, Named
@@ -66,7 +66,7 @@ def test_named_mutants_are_found(named: Named) -> None:
 
 @pytest.mark.parametrize("line", lines(), ids=str)
 def test_lines_of_kernels_are_found_once(line: Line) -> None:
-    text = (ROOT / PACKAGE / "native" / line.path).read_text(encoding="utf-8")
+    text = (ROOT / NATIVE / line.path).read_text(encoding="utf-8")
     assert text.count(line.before) == 1
     assert line.after != line.before
     for test in line.tests:
