@@ -6,7 +6,7 @@
 #include <cstring>
 
 #if defined(__AVX2__)
-#include <immintrin.h>  // for parts of vectors alone
+#include <immintrin.h>  // for what vectors of the compiler cannot say
 #endif
 
 // One namespace per instruction set: the same sources are compiled several times into one library.

@@ -1,10 +1,6 @@
 // What rules apply to gradients beyond the functions of cells.
 #pragma once
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 #include "../vector.hpp"
 
 namespace attractor::ATTRACTOR_PATH {
