@@ -15,6 +15,7 @@ from attractor.reproduction.comparisons import COMPARISONS, Column, Comparison, 
 from attractor.reproduction.joining import join
 from attractor.reproduction.outcomes import DIVERGED, END, EXACT, STORED, Outcomes, Row, read, write
 from attractor.reproduction.pages import PART
+from attractor.reproduction.races import RACES
 from attractor.reproduction.summary import SUMMARY
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -108,7 +109,7 @@ def test_a_median_beyond_the_solved_is_not_known() -> None:
 
 def test_every_table_names_variants_measures_and_a_page() -> None:
     parts = {name for path in DOCS.rglob("*.md") for name in PART.findall(path.read_text())}
-    assert parts <= {*COMPARISONS, *SUMMARY, *TARGETS, "targets"}
+    assert parts <= {*COMPARISONS, *RACES, *SUMMARY, *TARGETS, "targets"}
     for name, one in COMPARISONS.items():
         for key in one.rows:
             each = (column for column in one.columns if column.published is None)

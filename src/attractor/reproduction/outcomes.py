@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import math
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -109,6 +110,22 @@ class Outcomes:
         each = {seed: [value for _, value in last.values()] for seed, last in found.items()}
         return {s: 1.96 * stdev(last) for s, last in sorted(each.items()) if len(last) > 1}
 
+    def series(
+        self,
+        experiment: str,
+        label: str,
+        measure: str,
+        split: str,
+        first: float = 0,
+        last: float = math.inf,
+    ) -> dict[int, list[float]]:
+        """By seed, what was logged from one step to another, both included, in its order."""
+        found = self._index.get((experiment, label, split, measure), {})
+        return {
+            seed: [value for step, value in sorted(values.items()) if first <= step <= last]
+            for seed, values in sorted(found.items())
+        }
+
     def window(
         self,
         experiment: str,
@@ -124,11 +141,7 @@ class Outcomes:
 
         With `swing`, that of how much it changed, up or down, from one row to the next.
         """
-        found = self._index.get((experiment, label, split, measure), {})
-        inside = {
-            seed: [value for step, value in sorted(values.items()) if first <= step <= last]
-            for seed, values in sorted(found.items())
-        }
+        inside = self.series(experiment, label, measure, split, first, last)
         if swing:
             inside = {seed: [abs(b - a) for a, b in pairwise(v)] for seed, v in inside.items()}
         return {seed: sum(values) / len(values) for seed, values in inside.items() if values}

@@ -11,6 +11,7 @@ from attractor.reproduction.claims import Finding
 from attractor.reproduction.comparisons import COMPARISONS, compared
 from attractor.reproduction.costs import minutes
 from attractor.reproduction.outcomes import Outcomes
+from attractor.reproduction.races import RACES, raced
 from attractor.reproduction.stock import kept, status
 from attractor.reproduction.summary import SUMMARY
 from attractor.reproduction.tables import (
@@ -71,13 +72,15 @@ def _minutes(value: float | None) -> str:
 
 
 def content(name: str, claims: Mapping[str, Sequence[Finding]]) -> str:
-    """What goes into a generated part: of the summary, a comparison, or results of a target."""
+    """What goes into a generated part: summary, comparison, race, or results of a target."""
     if name in SUMMARY:
         return SUMMARY[name](claims)
     if name == "targets":
         return overview()
     if name in COMPARISONS:
         return compared(name)
+    if name in RACES:
+        return raced(name)
     one = target(name)
     return part(one, kept(one), claims[one.key])
 

@@ -117,6 +117,28 @@ class Ending(NamedTuple):
 
 
 def ending(run: Run, unit: float, *, window: float = 0.2, near: float = 0.15) -> Ending:
+    """How a run ended, as `fate` tells it.
+
+    Args:
+        run: one that ended.
+        unit: the loss of one symbol.
+        window: the last part, as a share of all validation losses.
+        near: how far from a multiple is still at it, in units.
+    """
+    losses = list(run.series("valid", "loss").values())
+    solved, failed = run.test.get("solved") == 1.0, run.status == "failed"
+    return fate(losses, unit, solved=solved, failed=failed, window=window, near=near)
+
+
+def fate(
+    losses: Sequence[float],
+    unit: float,
+    *,
+    solved: bool = False,
+    failed: bool = False,
+    window: float = 0.2,
+    near: float = 0.15,
+) -> Ending:
     """Whether a run solved its task, exploded, or stood still at a multiple of a unit of loss.
 
     A network that keeps all but j of the symbols of the copying task has j times the loss of one
@@ -125,18 +147,23 @@ def ending(run: Run, unit: float, *, window: float = 0.2, near: float = 0.15) ->
     diverged, or ended at more than twice its first validation loss.
 
     Args:
-        run: one that ended.
+        losses: on validation data, in their order.
         unit: the loss of one symbol.
-        window: the last part, as a share of all validation losses.
+        solved: it solved the task.
+        failed: it diverged.
+        window: the last part, as a share of all losses.
         near: how far from a multiple is still at it, in units.
+
+    Example:
+        >>> fate([0.17, 0.12, 0.0348, 0.0345, 0.0347], unit=0.0173, window=0.6)
+        Ending(fate='stands still', loss=0.0347, multiple=2)
     """
     if not unit > 0:
         raise InputError(f"expected the unit of a loss to be above zero, but got {unit!r}.")
-    losses = list(run.series("valid", "loss").values())
     last = losses[-1] if losses else math.nan
-    if run.test.get("solved") == 1.0:
+    if solved:
         return Ending("solved", last)
-    if run.status == "failed" or (losses and last > 2 * losses[0]):
+    if failed or (losses and last > 2 * losses[0]):
         return Ending("exploded", last)
     late = losses[-max(2, round(window * len(losses))) :]
     multiple = round(last / unit)

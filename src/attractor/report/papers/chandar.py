@@ -10,6 +10,7 @@ from torch import Tensor
 from attractor.dynamics import path_lengths, shortest_paths
 from attractor.dynamics.plots import draw_heatmap, draw_histogram, draw_lines, subplots
 from attractor.reproduction.computed.adding import copier, memory_changes
+from attractor.reproduction.races import RACES, curves
 from attractor.tasks import CopyMemory
 
 if TYPE_CHECKING:
@@ -42,6 +43,19 @@ def figure_3_5(simulations: int = 2_000) -> Figure:
         draw_lines(series, ax, x="cells", y="mean length", title=title)
         ticks = range(0, len(sizes), 5)
         ax.set_xticks(list(ticks), [str(sizes[tick]) for tick in ticks])
+    return figure
+
+
+def figure_4_1() -> Figure:
+    """The share of stored runs that have not yet solved copying after 100 steps, by updates."""
+    figure, axes = subplots(1, 1, size=4)
+    (ax,) = axes[0]
+    for place, (label, one) in enumerate(curves("copy-race").items()):
+        name = f"{RACES['copy-race'].rows[label]}: {len(one.at)} of {one.n}"
+        steps, share = [*one.steps, 30_000], [*one.share, one.share[-1]]
+        ax.step(steps, share, ("-", "--", "-.", ":")[place % 4], where="post", label=name)
+    ax.set(xlabel="update", ylabel="share of runs that have not solved it", ylim=(-0.03, 1.03))
+    figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 

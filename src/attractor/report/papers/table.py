@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FIGURES: dict[str, Callable[[], Figure]] = {
     "chandar-3.3": chandar.figure_3_3,
     "chandar-3.5": chandar.figure_3_5,
+    "chandar-4.1": chandar.figure_4_1,
     "chandar-4.2": chandar.figure_4_2,
     "chandar-4.7": chandar.figure_4_7,
     "decaynet-1": decaynet.figure_1,

@@ -1,0 +1,150 @@
+"""Who solves a task first: tables of experiments whose runs end once they have solved theirs."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from statistics import median
+
+from attractor.experiments.table import load
+from attractor.reproduction.outcomes import Outcomes, stored
+from attractor.results.survival import Ending, Survival, fate, kaplan_meier, log_rank
+from attractor.results.table import markdown
+from attractor.tables import make
+from attractor.tasks import TASKS, CopyMemory
+
+COLUMNS = (
+    "solved",
+    "median update (first to last)",
+    "p",
+    "exploded",
+    "stand still",
+    "on their way",
+)
+
+
+@dataclass(frozen=True)
+class Race:
+    """The variants of an experiment, in the order in which they got there.
+
+    Args:
+        experiment: whose stored runs it shows; all variants of it have the same budget.
+        beside: the variant that the others are tested against.
+        rows: by label, the name that is shown; all variants that were run if it is empty.
+    """
+
+    experiment: str
+    beside: str
+    rows: dict[str, str] = field(default_factory=dict)
+
+
+RACES: dict[str, Race] = {
+    "copy-race": Race(
+        "copy",
+        "NRU",
+        {
+            "EURNN": "EURNN",
+            "NRU": "NRU, Adam, norm of at most 1 (the thesis)",
+            "NRU, AMSGrad": "NRU, AMSGrad, 0.5",
+            "NRU of the code": "NRU of the code, Adam, 1",
+            "NRU of the code, AMSGrad": "NRU of the code, AMSGrad, 0.5",
+            "NRU, steady": "NRU, steady",
+            "GORU": "GORU",
+            "JANET": "JANET, chrono",
+            "LSTM, chrono": "LSTM, chrono",
+            "GRU": "GRU",
+        },
+    ),
+    "copy-quick-race": Race("copy-quick", "NRU"),
+}
+"""By the name of a generated part, what it shows."""
+
+
+def curves(name: str) -> dict[str, Survival]:
+    """By variant, how many of its stored runs have not solved the task by each step.
+
+    Args:
+        name: a key of ``RACES``.
+    """
+    race = RACES[name]
+    found, steps = stored(race.experiment), _budget(race.experiment)
+    labels = race.rows or {label: label for label in load(race.experiment)[1].variants()}
+    each = {label: _curve(found, race.experiment, label, steps) for label in labels}
+    return {label: one for label, one in each.items() if one.n}
+
+
+def raced(name: str) -> str:
+    """A race as a table in Markdown, the quickest first, and a sentence that says what it rests on.
+
+    Args:
+        name: a key of ``RACES``.
+    """
+    race = RACES[name]
+    found, each = stored(race.experiment), curves(name)
+    unit = _symbol(race.experiment)
+    first = each[race.beside]
+    rows = []
+    for label, one in sorted(each.items(), key=lambda item: _order(item[1])):
+        p = "" if label == race.beside else f"{log_rank(first, one):.1g}"
+        fates = _fates(found, race.experiment, label, unit)
+        rows.append(
+            [race.rows.get(label, label), f"{len(one.at)} of {one.n}", _when(one), p, *fates]
+        )
+    seeds = {one.n for one in each.values()}
+    count = f"{min(seeds)} to {max(seeds)}" if len(seeds) > 1 else f"{max(seeds)}"
+    budget, beside = _budget(race.experiment), race.rows.get(race.beside, race.beside)
+    told = (
+        f"`attractor run {race.experiment}`, {count} seeds, at most {budget:,} updates; p of a "
+        f"log-rank test beside {beside}. A symbol is worth {unit:.4f} nats."
+    )
+    return f"{markdown(('network', *COLUMNS), rows, right=(1, 3, 4))}\n\n{told}"
+
+
+def _curve(found: Outcomes, experiment: str, label: str, steps: int) -> Survival:
+    solved = found.final(experiment, label, "solved")
+    at = found.final(experiment, label, "steps_to_solve")
+    there = sorted(int(at[seed]) for seed, value in solved.items() if value)
+    return kaplan_meier(there, [steps] * (len(solved) - len(there)), label=label)
+
+
+def _order(one: Survival) -> tuple[float, float]:
+    """By the share that solved it, then by when half of those had."""
+    return -len(one.at) / one.n, median(one.at) if one.at else 0.0
+
+
+def _when(one: Survival) -> str:
+    if not one.at:
+        return "-"
+    middle = "-" if one.median is None else f"{one.median:,}"
+    return f"{middle} ({one.at[0]:,} to {one.at[-1]:,})"
+
+
+def _fates(found: Outcomes, experiment: str, label: str, unit: float) -> list[str]:
+    """How many exploded, where others stand still, in symbols, and the losses of the rest."""
+    ends = _endings(found, experiment, label, unit)
+    still = Counter(one.multiple for one in ends if one.fate == "stands still")
+    moving = sorted(one.loss for one in ends if one.fate == "on its way")
+    exploded = sum(one.fate == "exploded" for one in ends)
+    return [
+        str(exploded or ""),
+        ", ".join(f"{count} at {symbols}" for symbols, count in sorted(still.items())),
+        f"{len(moving)}, at {moving[0]:.3f} to {moving[-1]:.3f}" if moving else "",
+    ]
+
+
+def _endings(found: Outcomes, experiment: str, label: str, unit: float) -> list[Ending]:
+    solved = found.final(experiment, label, "solved")
+    failed = found.diverged(experiment, label)
+    logged = found.series(experiment, label, "loss", "valid")
+    return [
+        fate(logged.get(seed, []), unit, solved=bool(value), failed=seed in failed)
+        for seed, value in solved.items()
+    ]
+
+
+def _budget(experiment: str) -> int:
+    return int(load(experiment)[1].tables["train"]["steps"])
+
+
+def _symbol(experiment: str) -> float:
+    """The loss of a network that keeps all symbols but one."""
+    task: CopyMemory = make("task", TASKS, load(experiment)[1].tables["task"])
+    return task.baseline / task.length

@@ -1,0 +1,87 @@
+"""Who solves a task first: the table, against counts by hand."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attractor.report.papers import draw
+from attractor.reproduction import races
+from attractor.reproduction.outcomes import DIVERGED, END, Outcomes, Row
+from attractor.reproduction.pages import PART, content
+from attractor.reproduction.races import RACES, Race, curves, raced
+from attractor.results.survival import kaplan_meier, log_rank
+
+DOCS = Path(__file__).parents[2] / "docs"
+SYMBOL = 0.17328679  # of copy: ten symbols of eight, 120 steps: 10 ln 8 / 120, and a tenth of it
+
+
+def ended(
+    label: str, seed: int, step: int, *losses: float, solved: bool, **more: float
+) -> list[Row]:
+    head = ("copy", "full", label, seed, "a")
+    ends = {"solved": float(solved), "steps_to_solve": float(step), **more}
+    logged = [Row(*head, "valid", 250 * (k + 1), "loss", loss) for k, loss in enumerate(losses)]
+    return [*logged, *(Row(*head, END, step, name, value) for name, value in ends.items())]
+
+
+def all_of(label: str, steps: Sequence[int], solved: bool) -> list[Row]:
+    rows = [ended(label, k, step, 0.17, 0.005, solved=solved) for k, step in enumerate(steps)]
+    return [row for one in rows for row in one]
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = SYMBOL / 10
+    results = Outcomes(
+        [
+            *all_of("NRU", [9_000, 12_000, 12_250], solved=True),
+            *ended("NRU", 3, 7_154, 0.17, 2.9e6, solved=False, **{DIVERGED: 1.0}),
+            *all_of("GORU", [20_000, 7_000], solved=True),
+            *ended("GRU", 0, 30_000, 0.17, 2.02 * unit, 2.01 * unit, solved=False),
+            *ended("GRU", 1, 30_000, 0.17, 0.12, 0.104, solved=False),
+            *ended("GRU", 2, 30_000, 0.17, 0.09, 0.075, solved=False),
+        ]
+    )
+    monkeypatch.setattr(races, "stored", lambda _: results)
+    rows = {"NRU": "NRU of the thesis", "GRU": "GRU", "GORU": "GORU", "EURNN": "EURNN"}
+    monkeypatch.setitem(RACES, "made-up", Race("copy", "NRU", rows))
+
+
+@pytest.mark.usefixtures("made_up")
+def test_a_race_counts_who_got_there_when_and_how_the_others_ended() -> None:
+    p_goru = log_rank(
+        kaplan_meier([9_000, 12_000, 12_250], [30_000]), kaplan_meier([7_000, 20_000], [])
+    )
+    p_gru = log_rank(
+        kaplan_meier([9_000, 12_000, 12_250], [30_000]), kaplan_meier([], [30_000] * 3)
+    )
+    assert raced("made-up").splitlines()[2:] == [
+        f"| GORU | 2 of 2 | 7,000 (7,000 to 20,000) | {p_goru:.1g} |  |  |  |",
+        "| NRU of the thesis | 3 of 4 | 12,000 (9,000 to 12,250) |  | 1 |  |  |",
+        f"| GRU | 0 of 3 | - | {p_gru:.1g} |  | 1 at 2 | 2, at 0.075 to 0.104 |",
+        "",
+        "`attractor run copy`, 2 to 4 seeds, at most 30,000 updates; p of a log-rank test beside "
+        "NRU of the thesis. A symbol is worth 0.0173 nats.",
+    ]
+
+
+@pytest.mark.usefixtures("made_up")
+def test_a_run_that_diverged_counts_for_its_whole_budget() -> None:
+    found = curves("made-up")
+    assert list(found) == ["NRU", "GRU", "GORU"]  # EURNN was not run
+    assert (found["NRU"].at, found["NRU"].given) == ((9_000, 12_000, 12_250), (30_000,))
+
+
+def test_every_race_stands_on_a_page_and_its_figure_has_a_line_for_each_network() -> None:
+    on_pages = {n for page in DOCS.rglob("*.md") for n in PART.findall(page.read_text("utf-8"))}
+    assert on_pages >= RACES.keys()
+    no_claims: Any = {}
+    assert content("copy-race", no_claims) == raced("copy-race")
+    (ax,) = draw("chandar-4.1").axes
+    assert len(ax.lines) == len(curves("copy-race"))
+    for line, one in zip(ax.lines, curves("copy-race").values(), strict=True):
+        assert str(line.get_label()).endswith(f"{len(one.at)} of {one.n}")
+        assert np.asarray(line.get_ydata())[-1] == pytest.approx(1 - len(one.at) / one.n)
