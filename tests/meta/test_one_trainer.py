@@ -35,17 +35,25 @@ class Rows(nn.Module):
         return y
 
 
-@pytest.mark.parametrize("estimator", ["bptt", "pes", "es"])
+COUNTS: dict[str, dict[str, int]] = {
+    "bptt": {"learners": 2},
+    "pes": {"updates": 3, "pairs": 1},
+    "es": {"updates": 3, "pairs": 1},
+    "whole": {"updates": 3, "trainings": 1},
+}
+
+
+@pytest.mark.parametrize("estimator", COUNTS)
 def test_from_tensors_in_a_few_lines(estimator: str) -> None:
     def make_model() -> nn.Module:
         return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3))
 
-    count = {"learners": 2} if estimator == "bptt" else {"updates": 3, "pairs": 1}
+    steps = {"steps": 6} if estimator == "whole" else SHORT
     found = []
     for _ in range(2):
         rule = LSTMOptimiser(hidden_size=4, generator=generator())
         torch.rand(3)
-        options = {**SHORT, **count}
+        options = {**steps, **COUNTS[estimator]}
         history = meta.train(
             rule, tasks=[(make_model, X, Y, F.cross_entropy)], estimator=estimator, **options
         )
@@ -54,6 +62,48 @@ def test_from_tensors_in_a_few_lines(estimator: str) -> None:
     assert torch.equal(found[0], found[1])  # whatever torch's default generator drew in between
     fresh = LSTMOptimiser(hidden_size=4, generator=generator())
     assert not torch.equal(found[0], weights(fresh))
+
+
+def test_every_tenth_sample_is_held_out_where_learners_are_judged_on_held_out_data() -> None:
+    task = (lambda: nn.Linear(6, 3), X, Y, F.cross_entropy)
+    made = problem_of(*task, hold_out=True).task
+    [valid] = made.held_out("valid", 100)
+    assert torch.equal(valid.x, X[9::10])
+    assert torch.equal(valid.y, Y[9::10])
+    drawn = made.batches(81, generator=generator()).draw()
+    assert torch.equal(
+        drawn.x.sum(0).round(decimals=3), (X.sum(0) - X[9::10].sum(0)).round(decimals=3)
+    )
+    rule = LSTMOptimiser(hidden_size=4, generator=generator())
+    rows = meta.train(
+        rule,
+        tasks=[task],
+        estimator="pes",
+        validate_every=1,
+        validate_on=1,
+        **SHORT,
+        **COUNTS["pes"],
+    )
+    assert [row["split"] for row in rows].count("meta-valid") >= 3
+    few = (lambda: nn.Linear(6, 3), X[:9], Y[:9], F.cross_entropy)
+    with pytest.raises(InputError, match="at least 10 samples, of which every tenth .* but got 9"):
+        meta.train(rule, tasks=[few], estimator="whole", steps=6)
+
+
+def test_a_module_of_torch_that_answers_with_a_tuple_is_a_learner() -> None:
+    x, y = (
+        torch.randn(40, 5, 3, generator=generator()),
+        torch.randn(40, 5, 4, generator=generator()),
+    )
+
+    def first(said: Any, right: torch.Tensor) -> torch.Tensor:
+        return F.mse_loss(said[0], right)
+
+    rule = MetaSGD(size=sum(p.numel() for p in nn.LSTM(3, 4).parameters()), rate=0.01)
+    before = weights(rule)
+    task = (lambda: nn.LSTM(3, 4, batch_first=True), x, y, first)
+    meta.train(rule, tasks=[task], learners=1, **SHORT)
+    assert not torch.equal(weights(rule), before)
 
 
 def test_what_is_no_task_is_refused() -> None:
@@ -136,6 +186,28 @@ def test_an_absurd_end_is_a_divergence() -> None:
     rule = MetaSGD(size=10, rate=1e-3)
     rows = meta.train(rule, [QUADRATIC], lr=3.0, absurd=float("inf"), **options)
     assert rows[-1]["last"] > 1e3
+
+
+@pytest.mark.parametrize("estimator", ["pes", "es"])
+def test_an_absurd_end_is_a_divergence_of_evolution_too(estimator: str) -> None:
+    """Steps of 0.9 blow a quadratic up by the end of a stretch, whatever its first loss was."""
+    rule = MetaSGD(size=10, rate=0.9)
+    before = weights(rule)
+    options: dict[str, Any] = {"updates": 9, "pairs": 2, "steps": 20, "unroll": 10}
+    with pytest.raises(Diverged, match="diverged in 5 updates in a row, the last at update 5"):
+        meta.train(rule, [QUADRATIC], estimator=estimator, generator=generator(), **options)
+    assert torch.equal(weights(rule), before)
+
+
+@pytest.mark.parametrize("estimator", ["pes", "es"])
+def test_large_losses_that_fall_are_no_divergence(estimator: str) -> None:
+    x = torch.randn(60, 4, generator=generator())
+    task = (lambda: nn.Linear(4, 1), x, 40 * x[:, :1], F.mse_loss)
+    rule = MetaSGD(size=5, rate=0.01)
+    options: dict[str, Any] = {"updates": 8, "pairs": 2, **SHORT}
+    rows = meta.train(rule, tasks=[task], estimator=estimator, **options)
+    assert all(100 < row["loss"] < 5000 for row in rows)
+    assert not torch.equal(weights(rule), weights(MetaSGD(size=5, rate=0.01)))
 
 
 @pytest.mark.parametrize("learners", [2, 3])

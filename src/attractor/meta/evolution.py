@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -56,8 +57,9 @@ class Evolution:
             between the two for each learner, evenly on a logarithmic scale.
         unroll: updates of the learners between two of the rule.
         sigma: :math:`\sigma`.
-        clip: bound of a loss, so that one learner that diverges does not decide. If no loss of
-            any learner is below it, all are given up and the rule stays as it is.
+        clip: bound of a loss, in times that with which a learner began, so that one that diverges
+            does not decide. If no learner ends a stretch below it, all are given up and the rule
+            stays as it is.
         objective: an update is judged on the ``"next"`` batch, or on the ``"same"``.
         logarithm: count the logarithms of losses (and 0.01), so that what halves a small loss
             counts for as much as what halves a large one.
@@ -100,7 +102,7 @@ class Evolution:
         steps: int | tuple[int, int] = 100,
         unroll: int = 20,
         sigma: float = 0.01,
-        clip: float = 10.0,
+        clip: float = 5.0,
         objective: Objective = "next",
         logarithm: bool = False,
         settled: bool = False,
@@ -142,7 +144,7 @@ class Evolution:
         for index, pair in enumerate(self.pairs):
             above, below = pair.stretch(self)
             losses.append((above + below) / 2)
-            alive |= bool(min(above.min(), below.min()) < self.clip)
+            alive |= bool(torch.minimum(above, below)[:, -1].min() < self.clip * pair.first)
             # shorter stretches, before a horizon, count for less: each update counts alike
             difference = (self._counted(above) - self._counted(below)).sum(1) / self.unroll
             weight = difference / (2 * self.sigma**2 * self.moves)
@@ -212,12 +214,16 @@ class _Pair:
         params = self.learners.first_params(rule)
         state = self.learners.first_state(rule, params)
         self.position = Position(params, state, self.learners.draw())
+        with torch.no_grad():
+            first = self.learners.losses(params, self.position.batch)[0].item()
+        self.first = first if 0 < first < math.inf else 1.0
+        """The loss with which the learners, which start alike, began."""
         self.moved = {n: p.new_zeros(moves, *p.shape) for n, p in trainable(rule).items()}
 
     @torch.no_grad()
     def stretch(self, by: Evolution) -> tuple[Tensor, Tensor]:
         """Run both for some updates, as far as their horizon; the bounded losses of each."""
-        rule, clip = self.rule, by.clip
+        rule, most = self.rule, by.clip * self.first
         moves = draw_moves(rule, by.moves, by.sigma, by.generator)
         count = min(by.unroll, self.horizon - self.updates)
         opposed = Opposed.both_ways(rule, moves)
@@ -234,7 +240,7 @@ class _Pair:
         for name, move in moves.items():
             self.moved[name] = self.moved[name] + move if by.persistent else move
         losses = torch.stack([one.losses for one in passed], dim=1)
-        above, below = torch.nan_to_num(losses, nan=clip, posinf=clip).clamp(max=clip).chunk(2)
+        above, below = torch.nan_to_num(losses, nan=most, posinf=most).clamp(max=most).chunk(2)
         return above, below
 
     def state_dict(self) -> dict[str, Any]:
@@ -243,6 +249,7 @@ class _Pair:
             "horizon": self.horizon,
             "drawn": self.drawn,
             "updates": self.updates,
+            "first": self.first,
             "moved": copied(self.moved),
             "learners": learning(self.learners, self.position),
         }
@@ -253,3 +260,4 @@ class _Pair:
         # checkpoints of 0.1 have one move without a dimension for it
         self.moved = {name: moved[name].view_as(like) for name, like in self.moved.items()}
         self.updates = state["updates"]
+        self.first = state.get("first", self.first)  # checkpoints of 0.1 have none

@@ -13,6 +13,7 @@ from attractor.meta.learners import Problem
 from attractor.training.data import as_task
 
 EXAMPLE = "tasks=[(make_model, x, y, torch.nn.functional.cross_entropy)]"
+TENTH = 10
 TensorTask = tuple[Callable[..., nn.Module], Any, Any, Callable[[Tensor, Tensor], Tensor]]
 """What makes a network, inputs, answers, and a loss of the network's answers and the right ones."""
 
@@ -49,6 +50,7 @@ def problem_of(
     loss: Callable[[Tensor, Tensor], Tensor] | None = None,
     *,
     batch_size: int | None = None,
+    hold_out: bool = False,
 ) -> Problem:
     """A problem over tensors.
 
@@ -59,6 +61,7 @@ def problem_of(
         y: answers.
         loss: as in `fit`: cross entropy for classes, else the mean squared error.
         batch_size: 128, or all samples if they are fewer.
+        hold_out: keep every tenth sample back, for learners to be judged on.
 
     Example:
         >>> problem = problem_of(lambda: nn.Linear(4, 2), torch.randn(9, 4), torch.zeros(9, 2))
@@ -70,9 +73,25 @@ def problem_of(
             f"expected what makes a network, but got {type(make).__name__} itself. Try "
             "lambda: nn.Linear(4, 2), so that every learner has weights of its own."
         )
-    task = as_task((x, y), None, loss)
+    valid = None
+    if hold_out:
+        (x, y), valid = _parted(x, y)
+    task = as_task((x, y), valid, loss)
     size = min(128, len(x)) if batch_size is None else batch_size
     return Problem(make if _takes_generator(make) else seeded(make), task, size)
+
+
+def _parted(x: Any, y: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """All samples but every tenth, and every tenth."""
+    if len(x) < TENTH:
+        raise InputError(
+            f"expected at least {TENTH} samples, of which every tenth is held out to judge "
+            f"learners on, but got {len(x)}. Try estimator='pes' without validate_every, which "
+            "judges on batches of training data."
+        )
+    x, y = torch.as_tensor(x), torch.as_tensor(y)
+    held = torch.arange(len(x)) % TENTH == TENTH - 1
+    return (x[~held], y[~held]), (x[held], y[held])
 
 
 def seeded(make: Callable[[], nn.Module]) -> Callable[[Generator], nn.Module]:

@@ -228,7 +228,8 @@ def train(
         rule: what is trained, in place.
         problems: what its learners are.
         tasks: the same from tensors: what makes a network, with a generator or without one; inputs
-            and answers, samples first; and a loss of the two.
+            and answers, samples first; and a loss of the two. Where learners are judged on
+            held-out data, by ``"whole"`` and `validate_every`, every tenth sample is.
         batch_size: of the learners of `tasks`: 128, or all samples if they are fewer.
         on_row: told of each update of the rule.
         generator: draws everything that is random; for `problems` it must be given, and for
@@ -252,7 +253,8 @@ def train(
             f"{EXAMPLE}."
         )
     if tasks:
-        problems = [problem_of(*task, batch_size=batch_size) for task in tasks]
+        judged = options.get("estimator") == "whole" or options.get("validate_every") is not None
+        problems = [problem_of(*task, batch_size=batch_size, hold_out=judged) for task in tasks]
         generator = torch.Generator().manual_seed(0) if generator is None else generator
     elif batch_size is not None:
         raise InputError(

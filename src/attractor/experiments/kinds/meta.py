@@ -56,8 +56,9 @@ class Meta(Frozen):
     """Bound of each entry of the meta-gradient; by default the estimator's."""
     norm: float | None = Field(default=None, gt=0)
     """Bound of the norm of the meta-gradient; by default the estimator's."""
-    clip: float = Field(default=10.0, gt=0)
-    """Bound of a learner's loss, for evolution strategies; in whole trainings that of its share."""
+    clip: float | None = Field(default=None, gt=0)
+    """Bound of a learner's loss, in times its first one, for evolution strategies and whole
+    trainings; by default the estimator's."""
     logarithm: bool = False
     """Whether evolution strategies count the logarithms of losses."""
     settled: bool = False
@@ -108,7 +109,7 @@ def trainer_of(
     steps = meta.steps if isinstance(meta.steps, int) else bounds(meta.steps)
     side_by_side = {"pairs": meta.together, "trainings": meta.together}
     given = {**dict(meta), **side_by_side, "steps": steps}
-    own = {name: given[name] for name in options_of(meta.method) if name in given}
+    own = {name: given[name] for name in options_of(meta.method) if given.get(name) is not None}
     return MetaTrainer(
         rule,
         problems,
