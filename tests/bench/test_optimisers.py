@@ -26,7 +26,7 @@ from attractor.bench.optimisers.trial import (
 )
 from attractor.cli.commands import app
 from attractor.errors import InputError
-from attractor.optimisers import OPTIMISERS, shipped
+from attractor.optimisers import M2SGD, OPTIMISERS, save_rule, shipped
 from attractor.report import build
 from attractor.results.standing import Outcome, Standing, load, profile, save
 from attractor.results.standing_tables import markdown
@@ -146,6 +146,20 @@ def test_what_is_done_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert kept_in(tmp_path, CASE).found == []
     file.write_text("{")
     assert kept_in(tmp_path, CASE).found == []
+
+
+def test_a_rule_of_the_same_weights_and_other_options_is_measured_anew(tmp_path: Path) -> None:
+    file = tmp_path / "mine.safetensors"
+    case = Case("quadratic", 4, str(file), (0,), True)
+    rule = M2SGD(hidden_size=3, threshold=0.0, generator=torch.Generator().manual_seed(0))
+    save_rule(rule, file)
+    kept = kept_in(tmp_path, case)
+    kept.add(trial.train(case, None, 0, "test"))
+    assert len(kept_in(tmp_path, case).found) == 1
+    other = M2SGD(hidden_size=3, threshold=0.5)
+    other.load_state_dict(rule.state_dict())
+    save_rule(other, file)
+    assert kept_in(tmp_path, case).found == []
 
 
 def test_a_training_that_diverges_is_infinitely_bad(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from attractor.cells import CELLS
+from attractor.errors import InputError
 from attractor.models import MLP
 from attractor.optimisers import (
     MTL2L,
@@ -170,3 +171,10 @@ def test_a_square_that_overflows_is_no_nan(rule: Rule) -> None:
         grads[0, 2] = 1e25 if step == 1 else 1.0
         moves, state = rule.update(grads, state, params, view)
         assert moves.detach().isfinite().all()
+
+
+def test_the_cell_of_an_ihc_lstm_is_its_own() -> None:
+    with pytest.raises(
+        InputError, match=r"has its own, but got 'gru'. Try LSTMOptimiser\(cell='gru"
+    ):
+        IHCLSTMOptimiser(cell="gru")

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from attractor.errors import InputError
 from attractor.experiments.rules import read_card
 from attractor.models import MLP
 from attractor.optimisers import OPTIMISERS, shipped
@@ -23,9 +24,18 @@ def test_small_and_described(kind: str) -> None:
     assert len(shipped_file(kind, "mlp").read_bytes()) < 100_000
     card = read_card(f"{kind}/mlp")
     assert card["kind"] == kind
+    assert read_card(kind) == card  # the first of its kind
     assert card["tasks"] == [{"name": "mnist", "order": "flat"}]
     assert card["meta-training"]["learners"] == 20
     assert min(card["curve"][-10:]) < 0.7 * card["curve"][0]
+
+
+def test_a_card_that_is_not_there_is_told_from_one_that_is() -> None:
+    for name, said in (("pacer/mlp", "Did you mean|pacer/default"), ("pace", "pacer")):
+        with pytest.raises(InputError, match=said):
+            read_card(name)
+    with pytest.raises(InputError, match="but rnnprop does not"):
+        read_card("rnnprop")
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"mtl2l"}))

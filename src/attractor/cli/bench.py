@@ -169,10 +169,12 @@ def optimisers(
     _print(tables(found))
     for name in found.left_out:
         warn(f"left out: {name}")
-    results.save(found, folder / "optimisers.json")
-    write_atomic(folder / "optimisers.md", markdown(found))
-    write(build([], benchmarks=[found]), folder / "report.html")
-    typer.echo(f"report: {folder / 'report.html'}")
+    how = "-by-time" * by_time
+    results.save(found, folder / f"optimisers{how}.json")
+    write_atomic(folder / f"optimisers{how}.md", markdown(found))
+    report = folder / f"report{how}.html"
+    write(build([], benchmarks=[found]), report)
+    typer.echo(f"report: {report}")
     lost = [] if before is None else results.worse(before, found)
     for loss in lost:
         warn(f"worse than {baseline}: {loss}")

@@ -12,7 +12,7 @@ from attractor.errors import InputError, RunError, unknown
 from attractor.experiments.kinds.supervised import SupervisedRun, meta_training
 from attractor.meta import MetaTrainer
 from attractor.optimisers import OPTIMISERS, Maker, Rule, load_rule, save_rule, shipped
-from attractor.optimisers.files import about, load_pretrained, shipped_file
+from attractor.optimisers.files import about, chosen, load_pretrained, shipped_file
 from attractor.runs.checkpoint import candidates
 from attractor.runs.drive import Context, Every, drive
 from attractor.runs.folder import LOG_FILE
@@ -117,13 +117,13 @@ def card(config: SupervisedRun, rows: list[Row], seconds: float) -> dict[str, An
 
 
 def read_card(name: str) -> dict[str, Any]:
-    """The card of a file, or of a rule that comes with the package as ``kind/name``."""
+    """The card of a file, or of a rule that comes with the package: ``kind/name``, or its kind."""
     if name.endswith(SUFFIX):
         return about(Path(name))
-    if name not in shipped():
-        raise unknown("rule that comes with attractor", name, shipped())
     kind, _, which = name.partition("/")
-    with as_file(shipped_file(kind, which)) as path:
+    if name not in shipped() and (which or kind not in OPTIMISERS):
+        raise unknown("rule that comes with attractor", name, shipped())
+    with as_file(shipped_file(kind, chosen(kind, which or None))) as path:
         return about(path)
 
 

@@ -112,6 +112,12 @@ def load_pretrained(kind: str, name: str | None = None) -> Rule:
 
     The first is that called ``default``, then ``mlp``, which all experiments of the papers have.
     """
+    with as_file(shipped_file(kind, chosen(kind, name))) as path:
+        return load_rule(path)
+
+
+def chosen(kind: str, name: str | None = None) -> str:
+    """The name of the weights of a rule that come with the package, as `load_pretrained` says."""
     from attractor.optimisers.table import OPTIMISERS
 
     rules = {one: entry.kind for one, entry in OPTIMISERS.items() if entry.learned}
@@ -127,8 +133,7 @@ def load_pretrained(kind: str, name: str | None = None) -> Rule:
             f"expected a rule that comes with weights ({', '.join(shipped())}), but {kind} does "
             f"not: {_how_to_get(rules[kind])}"
         )
-    with as_file(shipped_file(kind, str(name))) as path:
-        return load_rule(path)
+    return str(name)
 
 
 def _how_to_get(kind: type[Rule]) -> str:

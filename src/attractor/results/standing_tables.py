@@ -37,7 +37,8 @@ def profiles(standing: Standing) -> Table:
         ]
         for name in ranked
     ]
-    places = f"{len(standing.places)} places (task and {_unit(standing)})"
+    count = len(standing.places)
+    places = f"{count} place{'s' * (count != 1)} (task and {_unit(standing)})"
     title = (
         f"{'quick ' if standing.quick else ''}benchmark, {places}, {_seeds(standing)}: share of "
         "places (%) within a factor of the lowest loss"

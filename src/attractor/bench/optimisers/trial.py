@@ -199,12 +199,12 @@ def _trial(row: dict[str, Any]) -> Trial:
 
 
 def _weights(case: Case) -> list[str]:
-    """Fingerprints of the weights of a learned rule."""
+    """What tells the learned rule of a cell from others: its options and weights."""
     if case.contender.endswith(".safetensors"):
-        return [fingerprint(load_rule(case.contender))]
+        return [_told(load_rule(case.contender))]
     names = [one.partition("/") for one in shipped()]
-    return [
-        fingerprint(load_pretrained(kind, name))
-        for kind, _, name in names
-        if kind == case.contender
-    ]
+    return [_told(load_pretrained(kind, name)) for kind, _, name in names if kind == case.contender]
+
+
+def _told(rule: Rule) -> str:
+    return f"{rule.key} {sorted(rule.options.items())} {fingerprint(rule)}"

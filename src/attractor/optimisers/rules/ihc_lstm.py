@@ -4,6 +4,7 @@ from typing import Any
 
 from torch import Tensor
 
+from attractor.errors import InputError
 from attractor.optimisers.rule import Rule, Update, takes_options_of
 from attractor.optimisers.rules.lstm import LSTMOptimiser
 from attractor.optimisers.state import State
@@ -43,6 +44,11 @@ class IHCLSTMOptimiser(Rule):
     @takes_options_of(LSTMOptimiser, but="cell")
     def __init__(self, **options: Any) -> None:
         super().__init__()
+        if "cell" in options:
+            raise InputError(
+                f"expected no cell, for IHCLSTMOptimiser has its own, but got {options['cell']!r}. "
+                f"Try LSTMOptimiser(cell={options['cell']!r})."
+            )
         self.inner = LSTMOptimiser(cell="ihc_lstm", **options)
 
     def init(self, params: Tensor, view: View) -> State:
