@@ -134,7 +134,15 @@ def test_models_in_words() -> None:
 def test_an_experiment_tells_its_models() -> None:
     words = CliRunner().invoke(app, ["list", "experiments", "demo"]).stdout
     assert "--only 'GORU'" in words
+    assert "reference" not in words
     assert "attractor run demo" in words
+
+
+def test_an_experiment_tells_how_it_differs() -> None:
+    words = CliRunner().invoke(app, ["list", "experiments", "copy-quick"]).stdout
+    assert "with three symbols instead of ten" in words
+    assert max(map(len, words.splitlines())) <= 110
+    assert "three symbols" in entry("experiments", "copy-quick")["description"]
 
 
 def test_a_wrong_name_is_told_the_nearest() -> None:

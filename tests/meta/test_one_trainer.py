@@ -35,7 +35,7 @@ class Rows(nn.Module):
         return y
 
 
-COUNTS: dict[str, dict[str, int]] = {
+COUNTS: dict[str, dict[str, Any]] = {
     "bptt": {"learners": 2},
     "pes": {"updates": 3, "pairs": 1},
     "es": {"updates": 3, "pairs": 1},

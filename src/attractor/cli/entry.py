@@ -94,8 +94,13 @@ def _experiment(name: str) -> dict[str, Any]:
     _, config = load(name)
     what = f"{config.title} ({config.budget} budget, seeds {', '.join(map(str, config.seeds))})"
     variants = [{"option": f"--only {label!r}"} for label in config.variants()]
-    example = f"attractor run {name}"
-    return {"key": name, "what": what, "options": variants, "reference": "", "example": example}
+    return {
+        "key": name,
+        "what": what,
+        "description": config.description,
+        "options": variants,
+        "example": f"attractor run {name}",
+    }
 
 
 def sections(doc: str) -> dict[str, str]:

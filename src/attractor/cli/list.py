@@ -2,7 +2,7 @@
 
 import json
 from enum import StrEnum
-from textwrap import indent
+from textwrap import fill, indent
 from typing import Annotated
 
 import typer
@@ -63,9 +63,12 @@ def _tell(kind: Listed, name: str, as_json: bool) -> None:
         typer.echo(json.dumps(found, indent=1))
         return
     typer.echo(f"{found['key']}: {found['what']}\n")
+    if said := found.get("description"):
+        typer.echo(f"{fill(said, 100)}\n")
     if found["options"]:
         table(list(found["options"][0]), [list(option.values()) for option in found["options"]])
-    typer.echo(f"reference: {found['reference'] or 'none'}\n")
+    if "reference" in found:
+        typer.echo(f"reference: {found['reference'] or 'none'}\n")
     typer.echo(f"example:\n{indent(found['example'], '    ')}")
 
 

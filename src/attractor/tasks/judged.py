@@ -1,7 +1,7 @@
 """The data of a task, judged by another loss."""
 
 from collections.abc import Callable, Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -68,7 +68,7 @@ class Judged(Task):
         return {"loss": (self.judge(said, y).item() * len(y), len(y))}
 
 
-def _counted(said: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+def _counted(said: Any, batch: Batch) -> tuple[Any, Tensor]:
     """The answers that count and the right ones, once they are known to go together."""
     y = batch.y
     if not isinstance(said, Tensor):  # as of nn.LSTM: the judge knows which part is the answer
