@@ -309,6 +309,9 @@ def test_meta_train_card_and_test(tmp_path: Path) -> None:
     assert card["kind"] == "lstm"
     assert "mlp" in called("meta", "card", out).stdout
     assert "lstm/mlp" in called("meta", "card").stdout
+    told = called("meta", "card", "pacer").stdout.splitlines()
+    assert told[0] == "kind: pacer"
+    assert max(map(len, told)) <= 100
     compared = called("meta", "test", out, "sgd:lr=0.1", "--steps", "5", "--seeds", "2", "-q")
     assert compared.returncode == 0
     assert "sgd:lr=0.1" in compared.stdout

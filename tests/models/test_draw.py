@@ -126,14 +126,42 @@ def test_a_narrow_window_far_outside_stays_finite() -> None:
 @pytest.mark.parametrize("cell", sorted(CELLS))
 @pytest.mark.parametrize("place", ["encoder", "decoder"])
 def test_any_cell_encodes_and_decodes(place: str, cell: str) -> None:
-    options = {f"{place}_options": {"length": 3}} if cell.startswith("decaynet") else {}
-    chosen: dict[str, Any] = {place: cell, **options}
+    chosen: dict[str, Any] = {place: cell}
     model = DRAW((1, 6, 6), 8, 3, steps=3, read=2, write=2, generator=seeded(), **chosen)
     model(torch.rand(4, 1, 6, 6, generator=seeded(1))).mean().backward()
     for name, parameter in model.named_parameters():
         if parameter.grad is not None:
             assert parameter.grad.isfinite().all(), name
     assert model.generate(2, generator=seeded()).shape == (3, 2, 1, 6, 6)
+
+
+@pytest.mark.parametrize("cell", ["decaynet", "decaynet_gru"])
+def test_a_cell_that_asks_for_the_length_is_told_the_steps(cell: str) -> None:
+    told: Any = DRAW((1, 6, 6), 8, 3, steps=7, encoder=cell, decoder=cell, read=2, write=2)
+    assert (told.encoder.length, told.decoder.length) == (7, 7)
+    own: Any = DRAW((1, 6, 6), 8, 3, steps=7, encoder=cell, encoder_options={"length": 9})
+    assert own.encoder.length == 9
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.4, 1.0), (0.0, 2.0), (0.0, 255.0)])
+def test_pixels_that_are_no_probabilities_are_refused(low: float, high: float) -> None:
+    model = DRAW((1, 6, 6), 8, 3, steps=2, read=2, write=2, generator=seeded())
+    x = torch.rand(4, 1, 6, 6, generator=seeded(1))
+    x[1, 0, 2, 3], x[3, 0, 0, 0] = low, high
+    message = f"pixels from 0 to 1, but got {low:.3g} to {high:.3g}\\. Try x / 255 for bytes"
+    with pytest.raises(InputError, match=message):
+        model(x)
+    with pytest.raises(InputError, match="pixels from 0 to 1"):
+        model.bound(x)
+    assert (model(x.clamp(0, 1)) > 0).all()
+
+
+def test_learners_under_vmap_are_not_looked_into() -> None:
+    model = DRAW((1, 6, 6), 8, 3, steps=2, read=2, write=2, generator=seeded())
+    x = torch.rand(2, 4, 1, 6, 6, generator=seeded(1))
+    noise = torch.randn(2, 2, 4, 3, generator=seeded(2))
+    together = torch.vmap(model)(x, noise)
+    torch.testing.assert_close(together, torch.stack([*map(model, x, noise)]))
 
 
 def test_generated_images_are_canvases_of_the_decoder_alone() -> None:

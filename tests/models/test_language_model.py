@@ -54,6 +54,36 @@ def test_a_piece_goes_on_where_the_last_one_ended_with_every_cell(cell: str) -> 
     torch.testing.assert_close(torch.cat([first, second], 1), whole)
 
 
+def test_each_layer_may_have_its_own_cell() -> None:
+    model = LanguageModel(["lstm", "gru"], 20, 8, [16, 8], tied=True, generator=seeded())
+    cells = [cell for layer in cast("Any", model.layers) for cell in layer.cells]
+    assert [(type(one).__name__, one.input_size, one.hidden_size) for one in cells] == [
+        ("LSTMCell", 8, 16),
+        ("GRUCell", 16, 8),
+    ]
+    x = tokens(2, 8)
+    whole, _ = model(x)
+    first, (below, above) = model(x[:, :5])
+    assert (below.h.shape, above.shape) == ((1, 2, 16), (1, 2, 8))
+    second, _ = model(x[:, 5:], (below, above))
+    torch.testing.assert_close(torch.cat([first, second], 1), whole)
+
+
+def test_a_cell_of_a_layer_may_have_options_of_its_own() -> None:
+    table = {"cell": "nru", "memory_size": 9}
+    model = LanguageModel((table, "lstm"), 20, 8, [16, 8])
+    assert model.initial_state(2)[0].m.shape == (1, 2, 9)
+    alike = LanguageModel(table, 20, 8, [16, 8])
+    assert [state.m.shape for state in alike.initial_state(2)] == [(1, 2, 9), (1, 2, 9)]
+
+
+@pytest.mark.parametrize("cells", [["lstm"], ["lstm", "gru", "rnn"], []])
+def test_as_many_cells_as_layers(cells: list[str]) -> None:
+    message = rf"as many cells as there are layers, 2 with hidden=\[16, 8\], but got {len(cells)}\."
+    with pytest.raises(InputError, match=message):
+        LanguageModel(cells, 20, 8, [16, 8])
+
+
 def test_embedding_dropout_drops_a_word_wherever_it_is() -> None:
     model = LanguageModel("rnn", 200, 3, [3], embedding_dropout=0.4, generator=seeded())
     x = torch.arange(200).repeat(1, 2)

@@ -67,6 +67,63 @@ def test_what_pairs_and_readers_cannot_be_made_of_or_told_is_refused() -> None:
         StrokeReader("gru", 4, 8, 3)(torch.zeros(2, 5, 4), torch.tensor([[1, 0], [3, 0]]))
 
 
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (0, "expected said to be at least 1, but got 0"),
+        (2.0, r"expected said to be a whole number, but got 2\.0"),
+        (
+            torch.zeros(3, 2).long(),
+            r"symbols \(batch, n\) of each of 2 sequences, .* \(3, 2\)",
+        ),
+        (torch.zeros(2).long(), r"of each of 2 sequences, but got the shape \(2,\)"),
+        (torch.zeros(2, 0).long(), r"the shape \(2, 0\)\. Give a row of at least one symbol"),
+        (torch.zeros(2, 1), r"symbols as whole numbers, but got torch\.float32\. Try said\.long"),
+    ],
+)
+def test_symbols_that_are_not_those_of_the_sequences_are_refused(
+    said: Any, message: str, packed: bool
+) -> None:
+    x: Any = torch.zeros(2, 5, 4)
+    if packed:
+        x = pack_padded_sequence(x, torch.tensor([5, 3]), batch_first=True)
+    with pytest.raises(InputError, match=message):
+        StrokeReader("gru", 4, 8, 3)(x, said)
+
+
+def test_strokes_of_other_features_are_told_as_they_came() -> None:
+    model = StrokeReader("gru", 4, 8, 10)
+    message = r"StrokeReader expects input_size=4, but x has shape \(2, 5, 3\), .* dimension is 3"
+    with pytest.raises(InputError, match=message):
+        model(torch.zeros(2, 5, 3), 1)
+    packed = pack_padded_sequence(torch.zeros(2, 5, 3), torch.tensor([5, 5]), batch_first=True)
+    with pytest.raises(InputError, match=r"expects input_size=4, .* whose last dimension is 3"):
+        model(packed, 1)
+    with pytest.raises(InputError, match=r"\(batch, time, 4\), but got the shape \(5, 4\)"):
+        model(torch.zeros(5, 4), 1)
+
+
+def test_symbols_may_be_of_a_smaller_type() -> None:
+    model = StrokeReader("gru", 4, 8, 10, generator=seeded())
+    x, y = torch.randn(2, 5, 4, generator=seeded(1)), torch.tensor([[1, 7], [4, 2]])
+    torch.testing.assert_close(model(x, y.int()), model(x, y))
+
+
+def test_readers_and_pairs_of_different_layers() -> None:
+    reader = StrokeReader(["lstm", "gru"], 4, [6, 5], 10, generator=seeded())
+    x, y = torch.randn(2, 5, 4, generator=seeded(1)), torch.tensor([[1, 7], [4, 2]])
+    free = reader(x, 2)
+    torch.testing.assert_close(reader(x, free.argmax(-1)), free)
+    assert reader(x, y).shape == (2, 2, 10)
+    pairs = PairClassifier(["lstm", "gru"], 5, 4, [6, 5], 3, generator=seeded())
+    for layer in (reader.recurrent, pairs.classifier.recurrent):
+        cells: Any = layer.cells
+        found = [(type(one).__name__, one.hidden_size) for one in cells]
+        assert found == [("LSTMCell", 6), ("GRUCell", 5)]
+    assert pairs(torch.tensor([[1, 3, 2]])).shape == (1, 3)
+
+
 @pytest.mark.parametrize("cell", sorted(CELLS))
 def test_every_cell_reads_strokes(cell: str) -> None:
     options: Any = {"length": 12} if cell.startswith("decaynet") else {}

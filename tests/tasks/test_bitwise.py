@@ -1,6 +1,7 @@
 """Copying and recalling vectors of bits."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -78,6 +79,18 @@ def test_knowing_nothing_costs_the_baseline() -> None:
     batch = task.draw(5, generator=seeded())
     output = torch.zeros(batch.y.shape)
     assert float(task.loss(saying(output), batch)) == pytest.approx(task.baseline)
+
+
+@pytest.mark.parametrize("task", [BitCopy(3, bits=2), BitRecall(3, bits=2)])
+def test_a_model_of_another_size_is_told_which(task: BitCopy | BitRecall) -> None:
+    batch = task.draw(4, generator=seeded())
+    steps = batch.y.shape[1]
+    for wrong in ((4, steps, 3), (4, 2)):
+        model = saying(torch.zeros(wrong))
+        shapes = rf"of the shape \(4, {steps}, 2\), but the model gives {re.escape(str(wrong))}"
+        for judge in (task.loss, task.measure):
+            with pytest.raises(InputError, match=rf"{shapes}\. Try a model of output_size=2"):
+                judge(model, batch)
 
 
 def test_bad_options() -> None:

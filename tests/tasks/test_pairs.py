@@ -94,3 +94,8 @@ def test_bad_files(tmp_path: Path) -> None:
         load_snli("dev", tmp_path)
     with pytest.raises(InputError, match="expected validation pairs of sentences"):
         PairTask(PAIRS, [], PAIRS)
+    strange = [*PAIRS, Pair("a", "b", "maybe")]
+    message = "labelled entailment, neutral, contradiction, but pair 2 is labelled 'maybe'. Rename"
+    for given in ((strange, PAIRS, PAIRS), (PAIRS, strange, PAIRS), (PAIRS, PAIRS, strange)):
+        with pytest.raises(InputError, match=message):
+            PairTask(*given)

@@ -169,3 +169,8 @@ def test_a_model_of_another_vocabulary_is_refused() -> None:
     assert task.input_size == 4  # with the end of the line
     with pytest.raises(InputError, match="knows the 4 tokens of the vocabulary, but .* for 3"):
         fit(LanguageModel("gru", 3, 4, [4]), task, steps=1, batch_size=1)
+    with pytest.raises(InputError, match="knows the 4 tokens .* was made for 9. Make it with voc"):
+        fit(LanguageModel("gru", 9, 4, [4]), task, steps=1, batch_size=1)
+    placed = LanguageModel("gru", 4, 4, [4])
+    placed.places = nn.Embedding(70, 4)  # a table of something else
+    fit(placed, task, steps=1, batch_size=1)

@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from attractor.errors import InputError
 from attractor.models import MLP
+from attractor.tasks import IGNORE
 from attractor.tasks.datasets import DatasetTask
 from attractor.training import fit
 from attractor.training.data import as_task
@@ -171,11 +172,25 @@ def test_training_and_validation_data_may_be_of_different_kinds() -> None:
         ((X, Y - 1), "labels from 0 to 1, .* but got -1"),
         ((X[:, :3], Y), r"inputs of shape \(1, 3\) and answers of shape \(1,\), but it says: mat1"),
         (DataLoader(TensorDataset(X, Y + 5), 8), "labels from 0 to 1, .* but got [56]"),
+        ((X, 0 * Y + 1), "samples of at least two classes, but all are of the class 1: with one"),
+        (TensorDataset(X, 0 * Y), "at least two classes, but all are of the class 0"),
     ],
 )
 def test_bad_data(data: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         fit(model(), data, steps=1)
+
+
+def test_one_class_is_no_mistake_where_another_loss_judges() -> None:
+    fitted = fit(model(), (X, 0 * Y), loss=lambda said, y: said.square().mean(), steps=50)
+    assert fitted.model(X).abs().mean() < model()(X).abs().mean()
+
+
+def test_labels_that_do_not_count_are_no_class() -> None:
+    y = torch.where(X[:, 0] > 0, 1, IGNORE)
+    with pytest.raises(InputError, match="all are of the class 1"):
+        fit(model(), (X, y), steps=1)
+    fit(model(), (X, torch.where(X[:, 1] > 0, y, 0)), steps=1)
 
 
 def with_nan(x: Tensor, *place: int) -> Tensor:
@@ -221,8 +236,9 @@ def test_what_is_missing_in_data_that_are_read_bit_by_bit_is_told_when_met(tmp_p
 
 def test_fewer_samples_than_a_batch_are_refused_as_by_estimators() -> None:
     network = Sizes()
+    message = "at least batch_size=64 samples to train on, but got 20. Try batch_size=20"
     for data in ((X[:20], Y[:20]), TensorDataset(X[:20], Y[:20])):
-        with pytest.raises(InputError, match="at least batch_size=64 samples .* but got 20. Leave"):
+        with pytest.raises(InputError, match=message):
             fit(network, data, steps=1, batch_size=64)
     with pytest.raises(InputError, match="at least batch_size=21 samples"):
         fit(model(1), (X[:20], FLOATS[:20]), steps=1, batch_size=21)

@@ -16,7 +16,7 @@ from attractor.experiments.kinds.supervised import Train
 from attractor.models import MLP
 from attractor.optimisers import Anytime
 from attractor.state import cloned
-from attractor.tasks import ArrayTask, Data
+from attractor.tasks import ArrayTask, CopyMemory, Data, Judged
 from attractor.training import Diverged, Plan, Supervised, evaluate
 
 
@@ -88,6 +88,17 @@ def test_updates_are_those_of_plain_torch(plan: dict[str, Any], clip: dict[str, 
     if clip:
         unclipped = next(by_hand(model(), 1))
         assert not torch.allclose(followed[0], unclipped)  # else nothing was tested
+
+
+def test_a_batch_has_no_sample_twice() -> None:
+    network = model()
+    sgd = SGD(network.parameters(), 0.3)
+    for judged in (task(), Judged(task(), F.cross_entropy)):
+        message = r"at least batch_size=21 samples to train on, but got 20\. Try batch_size=20"
+        with pytest.raises(InputError, match=message):
+            Supervised(network, judged, sgd, Plan(1, 21), generator=seeded(2))
+        Supervised(network, judged, sgd, Plan(1, 20), generator=seeded(2))
+    Supervised(network, CopyMemory(lag=2), sgd, Plan(1, 2000), generator=seeded(2))
 
 
 def test_a_row_has_the_loss_before_the_update_and_the_norm_before_it_is_clipped() -> None:

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
@@ -122,7 +123,6 @@ def card(
     as_json: AsJson = False,
 ) -> None:
     """Tell how a rule was trained: its tasks, budget, seed and curve."""
-    from attractor.cli.tables import table
     from attractor.experiments.rules import read_card
     from attractor.optimisers import shipped
 
@@ -134,7 +134,8 @@ def card(
     if as_json:
         typer.echo(json.dumps(told, indent=1))
         return
-    table(["", name], [[key, _text(value)] for key, value in told.items()])
+    for key, value in told.items():
+        typer.echo(fill(f"{key}: {visible(_text(value))}", 100, subsequent_indent="    "))
 
 
 def _number(value: float | None) -> str:

@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells import Cell
 from attractor.cells.init import uniform_
-from attractor.cells.layer.options import resolve
+from attractor.cells.layer.options import cell_options, resolve
 from attractor.checks import whole
 from attractor.errors import InputError
 from attractor.models.attention_window import window
@@ -40,7 +40,8 @@ class DRAW(nn.Module):
         hidden_size: units of the encoder and of the decoder.
         latent_size: numbers in :math:`z_t`.
         steps: T.
-        encoder: a key of ``CELLS`` or a `Cell` class.
+        encoder: a key of ``CELLS`` or a `Cell` class; one that asks for the ``length`` of its
+            sequences is told T.
         decoder: likewise; it may be another.
         read: rows and columns of the window that is read; 0 reads all, without attention.
         write: of the one that is written; 0 writes all.
@@ -94,13 +95,11 @@ class DRAW(nn.Module):
         )
         self.read, self.write = whole("read", read, 0), whole("write", write, 0)
         patch = channels * (read**2 or height * width)
-        self.decoder = resolve(decoder)(
-            latent_size, hidden_size, generator=generator, **(decoder_options or {})
-        )
+        own = _options(decoder, steps, decoder_options)
+        self.decoder = resolve(decoder)(latent_size, hidden_size, generator=generator, **own)
         said = self.decoder.output_size
-        self.encoder = resolve(encoder)(
-            2 * patch + said, hidden_size, generator=generator, **(encoder_options or {})
-        )
+        own = _options(encoder, steps, encoder_options)
+        self.encoder = resolve(encoder)(2 * patch + said, hidden_size, generator=generator, **own)
         written = channels * (write**2 or height * width)
         self.latent = _linear(self.encoder.output_size, 2 * latent_size, generator)
         self.writer = _linear(said, written, generator)
@@ -119,6 +118,7 @@ class DRAW(nn.Module):
                 f"expected images of shape {self.shape}, but got {tuple(x.shape[1:])}. "
                 "Make the model for the images, or set side."
             )
+        _check_pixels(x)
         if noise is None:
             noise = torch.randn(
                 self.steps, len(x), self.latent_size, dtype=x.dtype, device=x.device
@@ -170,6 +170,24 @@ class DRAW(nn.Module):
             return drawn.view(-1, *self.shape)
         view = window(self.writing(said), self.write, *self.shape[1:])
         return view.write(drawn.view(-1, self.shape[0], self.write, self.write))
+
+
+def _options(cell: Any, steps: int, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options of a cell, with the length of its sequences if it asks for that."""
+    known = {"length": steps} if "length" in cell_options(resolve(cell)) else {}
+    return {**known, **(given or {})}
+
+
+def _check_pixels(x: Tensor) -> None:
+    """Refuse what is no probability, of which the bound would say nothing, where x can be seen."""
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return
+    low, high = (float(end) for end in x.aminmax()) if x.numel() else (0.0, 0.0)
+    if low < 0 or high > 1:
+        raise InputError(
+            f"expected pixels from 0 to 1, but got {low:.3g} to {high:.3g}. Try x / 255 for "
+            "bytes, and leave normalise out."
+        )
 
 
 def _linear(inputs: int, outputs: int, generator: Generator | None) -> nn.Linear:

@@ -1,14 +1,15 @@
 """A language model with any cell, regularised as AWD-LSTM is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
-from attractor.cells import Cell, Recurrent, weight_drop
+from attractor.cells import Recurrent, weight_drop
 from attractor.cells.init import uniform_
+from attractor.cells.layer.options import LayerCell
 from attractor.checks import number, whole
 from attractor.errors import InputError
 from attractor.models.choices import Reward, drawn
@@ -54,7 +55,7 @@ class LanguageModel(nn.Module):
     with means over all units, steps and sequences.
 
     Args:
-        cell: a key of ``CELLS`` or a `Cell` class.
+        cell: a key of ``CELLS`` or a `Cell` class, or a list with that of each layer.
         vocabulary: tokens that are told apart.
         embedding_size: features of an embedded token.
         hidden: units of each layer; they may differ.
@@ -64,8 +65,8 @@ class LanguageModel(nn.Module):
         output_dropout: after the last layer.
         embedding_dropout: of whole words.
         weight_dropout: of recurrent weights.
-        activity: :math:`\alpha`.
-        slowness: :math:`\beta`.
+        activity: the price of activity, :math:`\alpha`.
+        slowness: the price of its changes in time, :math:`\beta`.
         reward: train the choices of the one layer, a cell that reads one place of its memory, by
             REINFORCE: see `attractor.models.choices.Choices`.
         discount: of later rewards.
@@ -99,7 +100,7 @@ class LanguageModel(nn.Module):
 
     def __init__(
         self,
-        cell: str | Callable[..., Cell[Any, Any]],
+        cell: LayerCell | Sequence[LayerCell],
         vocabulary: int,
         embedding_size: int,
         hidden: Sequence[int],
@@ -143,9 +144,9 @@ class LanguageModel(nn.Module):
         uniform_(self.embedding.weight, number("init", init, 0), generator)
         self.layers = nn.ModuleList()
         inner: list[Recurrent] = []
-        for units in hidden:
+        for one, units in zip(_for_each(cell, hidden), hidden, strict=True):
             features = inner[-1].output_size if inner else embedding_size
-            inner.append(reader(cell, features, units, generator=generator, **options))
+            inner.append(reader(one, features, units, generator=generator, **options))
             dropped = weight_drop(inner[-1], weight_dropout) if weight_dropout else inner[-1]
             self.layers.append(dropped)
         self.readout = readout(inner[-1], vocabulary, generator)
@@ -209,3 +210,15 @@ class LanguageModel(nn.Module):
         if self.training and rate:
             table = table * F.dropout(table.new_ones(len(table), 1), rate)
         return embedded(x, table)
+
+
+def _for_each(cell: LayerCell | Sequence[LayerCell], hidden: Sequence[int]) -> list[Any]:
+    """The cell of each layer: one for all, or a list of as many as there are layers."""
+    if not isinstance(cell, list | tuple):
+        return [cell] * len(hidden)
+    if len(cell) != len(hidden):
+        raise InputError(
+            f"expected as many cells as there are layers, {len(hidden)} with "
+            f"hidden={[*hidden]}, but got {len(cell)}. Give one for each layer, or one for all."
+        )
+    return [*cell]

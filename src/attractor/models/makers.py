@@ -6,13 +6,17 @@ from typing import Any
 
 from torch import Generator, nn
 
+from attractor.cells import Recurrent
 from attractor.cells import compose as composed
-from attractor.cells.layer.options import LayerCell
+from attractor.cells.layer.options import LayerCell, cell_options, name_of, resolve
 from attractor.errors import InputError, unknown
 from attractor.models.language_model import LanguageModel
 from attractor.models.pair_classifier import PairClassifier
 from attractor.models.sequence import SequenceClassifier, SequenceTagger
 from attractor.models.stroke_reader import StrokeReader
+
+GIVEN = ("batch_first", "device", "dtype")
+"""Options of layers that are not for a configuration to choose."""
 
 
 def recurrent(
@@ -66,7 +70,7 @@ def language_model(
     shape: Sequence[int],
     outputs: int,
     *,
-    cell: str,
+    cell: LayerCell | Sequence[LayerCell],
     embedding_size: int,
     hidden: Sequence[int],
     compose: Mapping[str, Any] | None = None,
@@ -79,7 +83,8 @@ def language_model(
     Args:
         shape: tokens that are told apart.
         outputs: as many.
-        cell: a key of ``CELLS``, or ``module:Class``.
+        cell: a key of ``CELLS``, or ``module:Class``; or a list with that of each layer, where a
+            table has a ``cell`` and its options.
         embedding_size: features of an embedded token.
         hidden: units of each layer.
         compose: normalisers and regularisers: the arguments of `attractor.cells.compose`.
@@ -100,9 +105,9 @@ def pair_classifier(
     shape: Sequence[int],
     outputs: int,
     *,
-    cell: str,
+    cell: LayerCell | Sequence[LayerCell],
     embedding_size: int,
-    hidden_size: int,
+    hidden_size: int | Sequence[int],
     compose: Mapping[str, Any] | None = None,
     each_step: bool = False,
     generator: Generator | None = None,
@@ -113,9 +118,10 @@ def pair_classifier(
     Args:
         shape: words that are told apart.
         outputs: classes.
-        cell: a key of ``CELLS``, or ``module:Class``.
+        cell: a key of ``CELLS``, or ``module:Class``; or a list with that of each layer, where a
+            table has a ``cell`` and its options.
         embedding_size: features of an embedded word.
-        hidden_size: units of the cell.
+        hidden_size: units of the cell, or a list with those of each layer.
         compose: normalisers and regularisers: the arguments of `attractor.cells.compose`.
         each_step: whether the task asks at each step, as it must not.
         generator: draws the initial weights.
@@ -134,8 +140,8 @@ def stroke_reader(
     shape: Sequence[int],
     outputs: int,
     *,
-    cell: str,
-    hidden_size: int,
+    cell: LayerCell | Sequence[LayerCell],
+    hidden_size: int | Sequence[int],
     compose: Mapping[str, Any] | None = None,
     generator: Generator | None = None,
     **options: Any,
@@ -145,8 +151,9 @@ def stroke_reader(
     Args:
         shape: features of a step.
         outputs: symbols.
-        cell: a key of ``CELLS``, or ``module:Class``.
-        hidden_size: units of the cell.
+        cell: a key of ``CELLS``, or ``module:Class``; or a list with that of each layer, where a
+            table has a ``cell`` and its options.
+        hidden_size: units of the cell, or a list with those of each layer.
         compose: normalisers and regularisers: the arguments of `attractor.cells.compose`.
         generator: draws the initial weights.
         options: of `Recurrent` and of the cell.
@@ -163,12 +170,13 @@ def with_cell(
     options: Mapping[str, Any],
 ) -> nn.Module:
     """A network of a cell with what goes on it, once the options are known to be for it."""
-    for name in ("batch_first", "device", "dtype"):
+    for name in GIVEN:
         if name in options:
             raise InputError(
                 f"expected options of the cell {cell}, but got {name!r}, which is not for a "
                 "configuration to choose. Leave it out; the device is train.device."
             )
+    _check_names(kind, cell, options)
     try:
         return kind(_composed(cell, compose) if compose else cell, *sizes, **options)
     except TypeError as error:
@@ -177,6 +185,23 @@ def with_cell(
             f"expected values that the cell {cell} can use, but got {told}: {error}. "
             f"Try `attractor list cells {cell}` for its options."
         ) from error
+
+
+def _check_names(kind: Callable[..., Any], cell: Any, options: Mapping[str, Any]) -> None:
+    """Refuse an option that neither the cells nor the network around them have."""
+    listed = cell if isinstance(cell, list | tuple) else [cell]
+    named = [one.get("cell") if isinstance(one, Mapping) else one for one in listed]
+    cells = [resolve(one) for one in named if one is not None]  # whose lack the layer tells of
+    signatures = [inspect.signature(one).parameters.values() for one in cells]
+    if any(one.kind is one.VAR_KEYWORD for found in signatures for one in found):
+        return
+    around = {**inspect.signature(Recurrent).parameters, **inspect.signature(kind).parameters}
+    known = {name for name, one in around.items() if one.default is not one.empty}
+    known |= {name for one in cells for name in cell_options(one)}
+    for name in options:
+        if name not in known:
+            owners = " or ".join(dict.fromkeys(name_of(one) for one in (*cells, kind)))
+            raise unknown(f"option of {owners}", name, known - {"generator", *GIVEN})
 
 
 def _composed(cell: Any, compose: Mapping[str, Any]) -> Any:

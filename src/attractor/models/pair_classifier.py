@@ -1,14 +1,15 @@
 """Two sentences, read one after the other."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Generator, Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from attractor.cells import Cell
-from attractor.cells.init import uniform_
+from attractor.cells.init import Initialiser, uniform_
+from attractor.cells.layer.options import LayerCell
 from attractor.checks import number, whole
+from attractor.models.choices import Reward
 from attractor.models.sequence import SequenceClassifier
 from attractor.models.tokens import embedded
 
@@ -23,14 +24,19 @@ class PairClassifier(nn.Module):
     them, as `PairTask` shows them.
 
     Args:
-        cell: a key of ``CELLS`` or a `Cell` class.
+        cell: a key of ``CELLS`` or a `Cell` class, or a list with that of each layer.
         vocabulary: words that are told apart.
         embedding_size: features of an embedded word.
-        hidden_size: units of the cell.
+        hidden_size: units of the cell, or a list with those of each layer.
         output_size: classes.
         dropout: on embedded words and on :math:`h_T`, in training.
+        readout_init: how the weights V start: see `SequenceClassifier`.
+        reward: train the choices of a cell that reads one place of its memory by REINFORCE, with
+            this reward: see `attractor.models.choices.Choices`. In training the answer is then a
+            `attractor.tasks.Penalised`.
+        discount: of later rewards.
         generator: draws the initial weights; ``None`` means torch's default generator.
-        options: go to `SequenceClassifier`, such as a ``reward``, and to `Recurrent`.
+        options: go to `Recurrent`, but for ``batch_first``: samples come first.
 
     Shape:
         x ``(batch, time)`` of numbers below `vocabulary`, or such a ``PackedSequence``; the answer
@@ -51,13 +57,16 @@ class PairClassifier(nn.Module):
 
     def __init__(
         self,
-        cell: str | Callable[..., Cell[Any, Any]],
+        cell: LayerCell | Sequence[LayerCell],
         vocabulary: int,
         embedding_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         output_size: int,
         *,
         dropout: float = 0.0,
+        readout_init: Initialiser = "uniform",
+        reward: Reward | None = None,
+        discount: float = 0.9,
         generator: Generator | None = None,
         **options: Any,
     ) -> None:
@@ -68,7 +77,15 @@ class PairClassifier(nn.Module):
         uniform_(self.embedding.weight, 0.1, generator)
         self.dropout = nn.Dropout(number("dropout", dropout, 0, 1))
         self.classifier = SequenceClassifier(
-            cell, embedding_size, hidden_size, output_size, generator=generator, **options
+            cell,
+            embedding_size,
+            hidden_size,
+            output_size,
+            readout_init=readout_init,
+            reward=reward,
+            discount=discount,
+            generator=generator,
+            **options,
         )
 
     def forward(self, x: Tensor | PackedSequence) -> Any:

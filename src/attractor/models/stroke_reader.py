@@ -1,6 +1,6 @@
 """Read strokes, then name digits one after the other."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,7 +8,9 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from attractor.cells import Cell
+from attractor.cells.base import check_input
+from attractor.cells.layer.options import LayerCell
+from attractor.checks import whole
 from attractor.errors import InputError
 from attractor.models.choices import Reward, drawn
 from attractor.models.sequence import reader, readout, rewarded
@@ -25,9 +27,9 @@ class StrokeReader(nn.Module):
         s_n = V h_{T+n} + c, \quad d_n = \arg\max s_n
 
     Args:
-        cell: a key of ``CELLS`` or a `Cell` class.
+        cell: a key of ``CELLS`` or a `Cell` class, or a list with that of each layer.
         input_size: features of a step that is read.
-        hidden_size: units of the cell.
+        hidden_size: units of the cell, or a list with those of each layer.
         output_size: symbols.
         reward: train the choices of a cell that reads one place of its memory by REINFORCE, with
             this reward: see `attractor.models.choices.Choices`. In training the answer is then a
@@ -56,9 +58,9 @@ class StrokeReader(nn.Module):
 
     def __init__(
         self,
-        cell: str | Callable[..., Cell[Any, Any]],
+        cell: LayerCell | Sequence[LayerCell],
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | Sequence[int],
         output_size: int,
         *,
         reward: Reward | None = None,
@@ -86,6 +88,7 @@ class StrokeReader(nn.Module):
             said: the right symbols ``(batch, n)``, which are fed back; or how many to say, with
                 the model's own fed back.
         """
+        self._check(x, said)
         room = (0, 1 + self.output_size)
         if isinstance(x, PackedSequence):
             shown: Any = x._replace(data=F.pad(x.data, room))
@@ -104,6 +107,31 @@ class StrokeReader(nn.Module):
             shown = self._fed(answers[-1].argmax(-1))
         return torch.cat(answers, 1)
 
+    def _check(self, x: Tensor | PackedSequence, said: Tensor | int) -> None:
+        """Refuse what cannot be read, and symbols that are not those of what is read."""
+        if isinstance(x, PackedSequence):
+            shown, batch = x.data, int(x.batch_sizes[0])
+        elif x.dim() == 3:
+            shown, batch = x, len(x)
+        else:
+            raise InputError(
+                f"expected what is read as (batch, time, {self.input_size}), but got the shape "
+                f"{tuple(x.shape)}. Try x[None] for one sequence."
+            )
+        check_input(self, self.input_size, shown)
+        if not isinstance(said, Tensor):
+            whole("said", said, 1)
+            return
+        if said.dim() != 2 or len(said) != batch or said.shape[1] < 1:
+            raise InputError(
+                f"expected the symbols (batch, n) of each of {batch} sequences, but got the shape "
+                f"{tuple(said.shape)}. Give a row of at least one symbol for each sequence."
+            )
+        if said.dtype not in (torch.int64, torch.int32):
+            raise InputError(
+                f"expected symbols as whole numbers, but got {said.dtype}. Try said.long()."
+            )
+
     def _forced(self, read: Tensor | PackedSequence, fed: Tensor) -> Any:
         """The scores where right symbols are fed back after what is read."""
         choices = self.choices if self.training else None
@@ -119,7 +147,7 @@ class StrokeReader(nn.Module):
     def _fed(self, symbols: Tensor) -> Tensor:
         """Symbols ``(batch, n)`` as inputs."""
         try:
-            ones = F.one_hot(symbols, self.output_size).to(self.readout.weight.dtype)
+            ones = F.one_hot(symbols.long(), self.output_size).to(self.readout.weight.dtype)
         except RuntimeError as error:
             raise InputError(
                 f"expected symbols from 0 to {self.output_size - 1}, one for each output, but got "

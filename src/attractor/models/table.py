@@ -78,17 +78,21 @@ def drawing(shape: Sequence[int], outputs: int, **options: Any) -> nn.Module:
 def _signed(
     build: Callable[..., nn.Module], kind: Callable[..., nn.Module], leave: set[str]
 ) -> Callable[..., nn.Module]:
-    """Give a maker the signature of what it makes, so that its options can be checked by name."""
+    """Give a maker the signature of what it makes, so that its options can be checked by name.
+
+    Other options stay allowed where it passes them on, to the cells of a network.
+    """
     mine = inspect.signature(build).parameters
     theirs = inspect.signature(kind).parameters
     own = [one for one in mine.values() if one.kind is not one.VAR_KEYWORD]
+    passed = [one for one in theirs.values() if one.kind is one.VAR_KEYWORD]
     rest = [
         one.replace(kind=one.KEYWORD_ONLY)
         for one in theirs.values()
-        if one.name not in {*mine, *leave, "device", "dtype"}
+        if one not in passed and one.name not in {*mine, *leave, "device", "dtype"}
     ]
-    build.__signature__ = inspect.Signature([*own, *rest])  # type: ignore[attr-defined]
-    build.__annotations__ |= get_type_hints(kind.__init__)
+    build.__signature__ = inspect.Signature([*own, *rest, *passed])  # type: ignore[attr-defined]
+    build.__annotations__ |= get_type_hints(kind.__init__) | build.__annotations__
     return build
 
 
@@ -101,13 +105,28 @@ MODELS: dict[str, Model] = {
     ),
     "draw": Model(DRAW, _signed(drawing, DRAW, set()), "image", "gregor2015draw"),
     "hcn": Model(HCN, layered(HCN), "vector", "kuo2021plastic"),
-    "language_model": Model(LanguageModel, language_model, "symbols", "merity2018regularizing"),
+    "language_model": Model(
+        LanguageModel,
+        _signed(language_model, LanguageModel, {"vocabulary"}),
+        "symbols",
+        "merity2018regularizing",
+    ),
     "mlp": Model(MLP, layered(MLP), "vector", "rumelhart1986learning"),
-    "pair_classifier": Model(PairClassifier, pair_classifier, "symbols", "bowman2015large"),
+    "pair_classifier": Model(
+        PairClassifier,
+        _signed(pair_classifier, PairClassifier, {"vocabulary", "output_size"}),
+        "symbols",
+        "bowman2015large",
+    ),
     "recurrent": Model(recurrent, recurrent, "sequence", "elman1990finding"),
     "res_mlp": Model(ResMLP, layered(ResMLP), "vector", "he2016deep"),
     "resnet": Model(ResNet, _signed(residual, ResNet, {"classes"}), "image", "he2016deep"),
-    "stroke_reader": Model(StrokeReader, stroke_reader, "strokes", "gulcehre2017memory"),
+    "stroke_reader": Model(
+        StrokeReader,
+        _signed(stroke_reader, StrokeReader, {"input_size", "output_size"}),
+        "strokes",
+        "gulcehre2017memory",
+    ),
 }
 """Every network by its key; the command line, configurations and the tests read it."""
 

@@ -53,6 +53,12 @@ class BitTask(Generated):
 
 def _entropies(said: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """The cross entropy of every bit, zero where none is asked for, and which ones are."""
+    if said.shape != y.shape:
+        raise InputError(
+            f"expected an answer for each bit, of the shape {tuple(y.shape)}, but the model gives "
+            f"{tuple(said.shape)}. Try a model of output_size={y.shape[-1]} that answers at each "
+            "step."
+        )
     asked = y != IGNORE
     each = F.binary_cross_entropy_with_logits(said, y.clamp(min=0).to(said), reduction="none")
     return each * asked, asked

@@ -99,6 +99,12 @@ class PairTask(ArrayTask):
 
 def numbered(pairs: Sequence[Pair], vocabulary: Vocabulary) -> Data:
     """Pairs as padded rows of numbers, with their lengths and labels."""
+    for place, one in enumerate(pairs):
+        if one.label not in LABELS:
+            raise InputError(
+                f"expected pairs labelled {', '.join(LABELS)}, but pair {place} is labelled "
+                f"{one.label!r}. Rename the label, or leave such pairs out."
+            )
     rows: list[Tensor] = [
         vocabulary.numbers([*words(one.premise), BETWEEN, *words(one.hypothesis)]) for one in pairs
     ]

@@ -1,11 +1,13 @@
-"""Whether a model can learn a task."""
+"""Whether a model can learn a task, and whether the task has samples enough."""
+
+from collections.abc import Sized
 
 import torch
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 from attractor.errors import InputError
-from attractor.tasks import IGNORE, Batch, Task
+from attractor.tasks import IGNORE, Batch, Judged, Task
 from attractor.tasks.answers import answer
 from attractor.tasks.datasets import DatasetTask, LoaderTask
 from attractor.training.carried import seen_by
@@ -30,6 +32,7 @@ def check(model: nn.Module, task: Task) -> None:
     try:
         if isinstance(task, DatasetTask | LoaderTask):
             _check_labels(answer(seen_by(model), some), _labels(task, some))
+            _check_classes(task)
         task.loss(seen_by(model), some)
     except InputError:
         raise
@@ -48,13 +51,43 @@ def check(model: nn.Module, task: Task) -> None:
         )
 
 
+def samples_of(task: Task) -> int | None:
+    """How many training samples a task has; ``None`` where it makes them up or reads them on.
+
+    Example:
+        >>> from attractor.tasks import CopyMemory, Digits
+        >>> samples_of(Digits()), samples_of(CopyMemory(lag=5))
+        (1297, None)
+    """
+    stored = task.task if isinstance(task, Judged) else task
+    return len(stored) if isinstance(stored, Sized) else None
+
+
+def check_batch_size(task: Task, batch_size: int) -> None:
+    """Refuse batches of more samples than there are, in which some would be twice.
+
+    Example:
+        >>> from attractor.tasks import Digits
+        >>> check_batch_size(Digits(), 100)
+    """
+    there = samples_of(task)
+    if there is not None and batch_size > there:
+        raise InputError(
+            f"expected at least batch_size={batch_size} samples to train on, but got {there}. "
+            f"Try batch_size={there}."
+        )
+
+
 def _check_vocabulary(model: nn.Module, task: Task) -> None:
-    """Refuse a model that was made for fewer symbols, which it may not meet for many batches."""
+    """Refuse a model of another vocabulary; symbols that it lacks may not come for many batches.
+
+    A model may have other tables too, such as one of places.
+    """
     known = [one.num_embeddings for one in model.modules() if isinstance(one, nn.Embedding)]
-    if task.symbolic and known and min(known) < task.input_size:
+    if task.symbolic and known and task.input_size not in known:
         raise InputError(
             f"expected a model that knows the {task.input_size} tokens of the vocabulary, but it "
-            f"was made for {min(known)}. Make it with vocabulary={task.input_size}, or train it on "
+            f"was made for {known[0]}. Make it with vocabulary={task.input_size}, or train it on "
             "the text that it was made for."
         )
 
@@ -73,6 +106,19 @@ def _check_labels(said: Tensor, labels: Tensor) -> None:
         raise InputError(
             f"expected labels from 0 to {outputs - 1}, one for each of the {outputs} outputs of "
             f"the model, but got {int(beyond[0])}. Widen its last layer, or renumber the classes."
+        )
+
+
+def _check_classes(task: DatasetTask | LoaderTask) -> None:
+    """Refuse arrays of one class, as estimators do; other data are not read for this."""
+    if not isinstance(task.train, TensorDataset):
+        return
+    labels = task.train.tensors[1]
+    asked = labels[labels != IGNORE]
+    if len(asked) and bool((asked == asked[0]).all()):
+        raise InputError(
+            f"expected samples of at least two classes, but all are of the class {int(asked[0])}: "
+            "with one class there is nothing to tell apart. Give samples of another."
         )
 
 

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from attractor.errors import InputError
 from attractor.tasks import Judged, Task
 from attractor.tasks.datasets import numbers, over
-from attractor.tasks.stored import StoredTask
+from attractor.training.compatible import check_batch_size, samples_of
 from attractor.training.finite import expect_finite
 from attractor.training.supervised import Plan
 
@@ -73,15 +73,10 @@ def batch_size_for(task: Task, asked: int | None) -> int:
         >>> batch_size_for(task, None), batch_size_for(task, 4)
         (6, 4)
     """
-    stored = task.task if isinstance(task, Judged) else task
-    there = len(stored) if isinstance(stored, StoredTask) else None
     if asked is None:
+        there = samples_of(task)
         return Plan.batch_size if there is None else min(Plan.batch_size, there)
-    if there is not None and asked > there:
-        raise InputError(
-            f"expected at least batch_size={asked} samples to train on, but got {there}. Leave "
-            "batch_size out, which then takes what there is, or try a smaller one."
-        )
+    check_batch_size(task, asked)
     return asked
 
 

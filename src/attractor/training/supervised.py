@@ -21,6 +21,7 @@ from attractor.tasks import Batch, Objective, Split, Task
 from attractor.training.averaging import Average
 from attractor.training.carried import Carried, begin, seen_by
 from attractor.training.clipping import cut_to_norm
+from attractor.training.compatible import check_batch_size
 from attractor.training.evaluate import averaged, evaluate
 from attractor.training.finite import expect_finite
 from attractor.training.process import Diverged, Row
@@ -110,7 +111,8 @@ class Supervised:
 
     Args:
         model: what is trained; it is put into training mode.
-        task: the data, the loss and the measures.
+        task: the data, the loss and the measures; stored data have at least as many samples as a
+            batch.
         optimiser: as `attractor.optimisers.attach` makes it, or any other.
         plan: how long, and what is done on the way.
         generator: draws the batches.
@@ -142,6 +144,7 @@ class Supervised:
         also: Callable[[], dict[str, float]] = dict,
         stop: Callable[[], bool] = bool,
     ) -> None:
+        check_batch_size(task, plan.batch_size)
         self.model, self.task, self.optimiser, self.plan = model, task, optimiser, plan
         self.scheduler = scheduler or scheduled(plan.schedule, optimiser, plan.steps)
         self.also, self.stop = also, stop

@@ -14,7 +14,7 @@ from attractor.experiments.config import Settings
 from attractor.models.table import Model, make_model, model_entry, model_name
 from attractor.runs.drive import Context
 from attractor.tables import lookup, make
-from attractor.tasks import TASKS, StrokeDigits, Task
+from attractor.tasks import TASKS, Generate, StrokeDigits, Task
 from attractor.training import Plan
 from attractor.training.schedules import Schedule
 
@@ -86,11 +86,24 @@ def task_for(spec: Spec, model: Spec, context: Context) -> Task:
     task: Task = make("task", TASKS, options, root=context.data)
     told, fitting = showing(task)
     if shown is not None and shown not in fitting:
+        ordered = "Leave task.order out, or try" if "order" in spec else "Try"
         raise InputError(
             f"expected a task that a {model_name(model)} network can read, but {spec['name']!r} "
-            f"shows {told}. Leave task.order out, or choose another model."
+            f"shows {told}. {ordered} {network_for(task)}."
         )
     return task
+
+
+def network_for(task: Task) -> str:
+    """The setting of a network that can read a task."""
+    if isinstance(task, StrokeDigits):
+        return "model.name=stroke_reader"
+    if task.symbolic:
+        once = task.answers == "once"
+        return f"model.name={'pair_classifier' if once else 'language_model'}"
+    if task.timed:
+        return "model.cell=lstm"
+    return f"model.name={'draw' if isinstance(task, Generate) else 'mlp'}"
 
 
 def showing(task: Task) -> tuple[str, tuple[str, ...]]:
