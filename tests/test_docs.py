@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
@@ -28,6 +29,22 @@ from experiments.helpers import tiny
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 CODE = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+
+WHOLE = {
+    "attractor.continual.metrics",
+    "attractor.meta.bptt",
+    "attractor.meta.compare",
+    "attractor.meta.distribution",
+    "attractor.meta.estimate",
+    "attractor.meta.evolution",
+    "attractor.meta.fewer",
+    "attractor.meta.learners",
+    "attractor.meta.problems",
+    "attractor.meta.trainer",
+    "attractor.meta.validation",
+    "attractor.meta.whole",
+}
+"""Modules of which a page shows all."""
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -57,6 +74,35 @@ def test_what_is_shown_from_the_code_is_there(page: Path) -> None:
             resolve_name(name)
         except (AttributeError, ImportError, ValueError) as error:
             pytest.fail(f"{page.relative_to(ROOT)} shows {name}, which is not there: {error}")
+
+
+@each_page
+def test_what_is_shown_is_a_module_only_where_that_is_meant(page: Path) -> None:
+    """A function is hidden by a module of its own name, which has no signature to be shown."""
+    text = page.read_text(encoding="utf-8")
+    for name in re.findall(r"^::: (\S+)$", text, flags=re.MULTILINE):
+        if name not in WHOLE and is_module(name):
+            last = name.rpartition(".")[2]
+            pytest.fail(
+                f"{page.relative_to(ROOT)} shows the module {name}; try `::: {name}.{last}`, or "
+                "add it to WHOLE if the whole module is meant"
+            )
+
+
+def is_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # what it is in is a class or the like
+        return False
+
+
+def test_a_module_is_told_from_what_is_in_it() -> None:
+    assert is_module("attractor.training.fit")
+    assert not is_module("attractor.training.fit.fit")
+    assert not is_module("attractor.training.Plan")
+    assert all(map(is_module, WHOLE))
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert [name for name in sorted(WHOLE) if f"\n::: {name}\n" not in text] == []
 
 
 def test_every_page_is_in_the_navigation() -> None:

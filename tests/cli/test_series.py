@@ -132,6 +132,13 @@ BAD = {
     "a\t1\t2\na\t3\t4\n": "at least two classes, but all are of the class a",
     "a,1,2\nb,3,4\n": r"a line without tabs \(line 1\)\. .* \.csv with commas",
     "?\t1\t2\n?\t3\t4\n": "expected a label for each series",
+    "a\t1\t2\n \t\n\t5\t6\nb\t3\t4\n": r"got: a series without a label \(line 3\)\. Try",
+    "1\t1\t2\n\t5.5\t6\n2\t3\t4\n": r"got: a series without a label \(line 2\)\. Try",
+    "\t1\t2\n\t5\t6\n": "expected a label for each series .* but there are none",
+    "1\t1\t2\n2\t3\t4\nNaN\t5\t6\n": r"the label NaN, which is no finite number \(line 3\)\. T",
+    "1.5\t1\t2\n-inf\t3\t4\n": r"the label -inf, which is no finite number \(line 2\)\. Try",
+    "a\t1\t2\nb\tinf\t3\n": r"the value inf, which is infinite in single precision \(line 2\)",
+    "a\t1\t-1e39\nb\t1\t3\n": r"the value -1e39, which is infinite .*precision \(line 1\)",
     "a\t1\t2\n\nb\t3\tx\n": r"could not convert string to float: .*x.* \(line 3\)",
 }
 
@@ -175,10 +182,11 @@ def test_series_that_end_before_others_do_in_the_archive(tmp_path: Path) -> None
 
 def test_other_mistakes_are_one_sentence(tmp_path: Path) -> None:
     file = tsv(tmp_path / "some.tsv")
+    (tmp_path / "taken").touch()
     with pytest.raises(InputError, match="there is no file"):
-        run("fit", tmp_path / "none.tsv")
-    with pytest.raises(InputError, match="batch_size=64 series to train on, but got 32"):
-        run("fit", file, "--batch-size", "64", "--out", tmp_path / "model")
+        run("fit", tmp_path / "none.tsv", "--out", tmp_path / "taken")
+    with pytest.raises(InputError, match="expected a folder for a model, but .*taken is a file"):
+        run("fit", file, "--out", tmp_path / "taken")
     with pytest.raises(InputError, match="numbers as labels .* could not convert"):
         run("fit", file, "--answers", "numbers", "--out", tmp_path / "model")
     with pytest.raises(InputError, match="no model.json"):
@@ -201,5 +209,68 @@ def test_fractions_are_numbers_and_whole_numbers_are_classes(tmp_path: Path) -> 
         assert given.real is real
         assert given.y is not None
         assert given.y.dtype.kind == ("f" if real else "U")
-    file.write_text("nan\t1\t2\n2\t1\t2\n")
-    assert read(file).y is not None
+    file.write_text("nan\t1\t2\n2\t1\t2\nsome\t1\t2\n")
+    given = read(file)
+    assert given.y is not None
+    assert given.y.tolist() == ["nan", "2", "some"]  # a name among names
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("some.csv", ",a,b\nup,1,2\n,3,4\ndown,5,6\n"),  # a column of labels without a name
+        ("some.csv", 'label,a,b\nup,1,2\n" ",3,4\ndown,5,6\n'),
+        ("some.ts", "@data\n1,2:up\n3,4:\n5,6:down\n"),
+        ("some.tsv", "up\t1\t2\n\n \t3\t4\ndown\t5\t6\n"),
+    ],
+)
+def test_a_label_that_is_missing_beside_others_is_told_with_its_line(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    from attractor.estimators.reading import read
+
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(InputError, match=r"got: a series without a label \(line 3\)\. Try"):
+        read(file)
+    given = read(file, needed=False)
+    assert given.y is None
+    assert given.x[..., 0].tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_predicting_ignores_that_labels_are_missing_where_it_is_to_ignore_labels(
+    tmp_path: Path,
+) -> None:
+    out, file = tmp_path / "model", tmp_path / "some.tsv"
+    run("fit", tsv(tmp_path / "train.tsv"), "--out", out, "--epochs", "1", *SMALL[:2], "-q")
+    file.write_text("up\t1\t2\n\t3\t4\n")
+    with pytest.raises(InputError, match="a series without a label"):
+        run("predict", out, file)
+    done = run("predict", out, file, "--labels", "ignore")
+    assert len(done.stdout.split()) == 2
+    assert "accuracy" not in done.stderr
+    file.write_text("1\t2\n\t4\n")
+    with pytest.raises(
+        InputError, match="missing values .* in series 1"
+    ):  # not one that is shorter
+        run("predict", out, file, "--labels", "none")
+
+
+IN_FLAGS = {
+    "fit --batch-size 64": r"least --batch-size 64 series .* got 32\. Try no --batch-size, which",
+    "fit --validation 0.01": r"a share of 0\.01 for validation, .* 40\. Try --validation 0\.$",
+    "fit --validation 2": r"expected --validation to be from 0 to 0\.9, .* Try --validation 0\.$",
+    "fit --learning-rate -1": r"expected --learning-rate to be .* Try --learning-rate 0\.1\.$",
+    "fit --layers 0": r"expected --layers to be at least 1, .* Try --layers 1\.$",
+    "fit --patience 0": r"expected --patience to be at least 1, .* Try --patience 1\.$",
+    "compare --folds 1": r"expected --folds to be at least 2, .* Try --folds 2\.$",
+    "compare --seconds 0": r"expected --seconds to be .* Try --seconds 0\.1\.$",
+}
+
+
+@pytest.mark.parametrize("command", IN_FLAGS)
+def test_mistakes_are_told_in_the_words_of_the_command_line(command: str, tmp_path: Path) -> None:
+    name, *options = command.split()
+    out = ["--out", tmp_path / "model"] if name == "fit" else []
+    with pytest.raises(InputError, match=IN_FLAGS[command]):
+        run(name, tsv(tmp_path / "some.tsv"), *options, *out, "--quiet")

@@ -119,6 +119,17 @@ def test_early_stopping_keeps_the_best_weights_on_the_share_held_back() -> None:
     assert every.valid_ == {}
 
 
+@pytest.mark.parametrize(("kind", "epochs"), [(RecurrentClassifier, 20), (RecurrentRegressor, 60)])
+def test_numbers_have_more_patience_than_classes(
+    kind: type[RecurrentEstimator], epochs: int
+) -> None:
+    x = np.random.default_rng(4).normal(size=(20, 3))  # nothing to learn
+    model = quick(kind, hidden_size=4, epochs=300, learning_rate=0.1).fit(x, np.arange(20) % 2)
+    losses = [row["loss"] for row in model.history_ if row["split"] == "valid"]
+    assert len(losses) - 1 - int(np.argmin(losses)) == epochs
+    assert len(losses) < 300
+
+
 @pytest.mark.parametrize("clip", [None, 1.0])
 def test_training_that_comes_to_nothing_begins_anew_with_a_smaller_rate(
     clip: float | None, caplog: pytest.LogCaptureFixture
@@ -233,9 +244,8 @@ def test_it_works_in_pipelines_searches_and_cross_validation() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [RecurrentClassifier, RecurrentRegressor])
-def test_scikit_learns_own_checks(kind: type[RecurrentEstimator]) -> None:
-    model = kind("gru", 16, epochs=40, patience=None, learning_rate=0.02)
-    found = check_estimator(model, expected_failed_checks=DO_NOT_APPLY, on_fail=None, on_skip=None)
+def test_scikit_learns_own_checks_with_the_defaults(kind: type[RecurrentEstimator]) -> None:
+    found = check_estimator(kind(), expected_failed_checks=DO_NOT_APPLY, on_fail=None, on_skip=None)
     assert [one["check_name"] for one in found if one["status"] == "failed"] == []
     failed = {one["check_name"] for one in found if one["status"] == "xfail"}
     wanted = {*DO_NOT_APPLY} - ({"check_classifiers_train"} if "Reg" in kind.__name__ else set())
@@ -270,6 +280,7 @@ BAD: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
     "validation": ({"validation": 0.95}, X, Y, "validation to be from 0 to 0.9"),
     "small": ({"validation": 0.01}, X, Y, "keep a share of 0.01 for validation.*validation=0"),
     "seconds": ({"seconds": 0}, X, Y, "seconds to be .*above zero"),
+    "patience": ({"patience": "never"}, X, Y, "patience to be a whole number, but got 'never'"),
     "rate": ({"learning_rate": -1}, X, Y, "learning_rate to be .*above zero"),
     "numbers": ({}, X, np.linspace(0, 1, 12), "Unknown label type.*Try RecurrentRegressor"),
     "seed": ({"random_state": "a"}, X, Y, "random_state to be a whole number, .* got 'a'"),
@@ -286,7 +297,7 @@ def test_bad_input_is_one_sentence(case: str) -> None:
 
 
 def test_bad_answers_of_a_regression_are_one_sentence() -> None:
-    with pytest.raises(InputError, match="a number for each series, but: .*NaN"):
+    with pytest.raises(InputError, match=r"a number for each series, but: .*NaN\. Try"):
         quick(RecurrentRegressor).fit(X, np.where(np.arange(12) == 2, np.nan, 1.0))
     with pytest.raises(InputError, match="could not convert .* Try RecurrentClassifier"):
         quick(RecurrentRegressor).fit(X, ["a", "b"] * 6)

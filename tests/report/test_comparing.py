@@ -35,7 +35,7 @@ def scored(folder: Path, accuracy: float) -> None:
 def test_pairs_tell_what_intervals_do_not(root: Path) -> None:
     stand = standing(load_runs([root]))
     assert stand.best == "A"
-    assert (stand.told("B"), stand.told("C")) == ("behind", "level")
+    assert (stand.told("B"), stand.told("C")) == ("behind", "not shown")
     p = stats.ttest_rel(SCORES["A"], SCORES["B"]).pvalue
     assert stand.others["B"].p == pytest.approx(p)
     assert stand.others["B"].corrected == pytest.approx(2 * p)

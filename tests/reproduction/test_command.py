@@ -54,9 +54,12 @@ def test_it_runs_compares_and_keeps(tmp_path: Path) -> None:
     assert set(kept.final("demo", "RNN", "accuracy")) == {0, 1}
     page = (tmp_path / "reproduction" / "000-table-9.9.md").read_text()
     assert page.startswith("# 000/table-9.9: two networks\n")
+    assert "`attractor reproduce 000/table-9.9 --budget quick`" in page
     assert "| Ours | ACC | 12 % |" in page
     ends = [(one / "done.json").stat().st_mtime_ns for one in folders]
     assert CliRunner().invoke(app, [*call, "--seeds", "0"]).exit_code == 0
+    page = (tmp_path / "reproduction" / "000-table-9.9.md").read_text()
+    assert "`attractor reproduce 000/table-9.9 --budget quick --seeds 0`" in page
     assert [(one / "done.json").stat().st_mtime_ns for one in folders] == ends
     found = work.finished("demo", tmp_path)
     assert [row[:-1] for row in found.rows] == [row[:-1] for row in kept.rows]

@@ -1,5 +1,7 @@
 """Pages are made from stored results; the command shows them."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,9 @@ from typer.testing import CliRunner
 from attractor.cli.commands import app
 from attractor.errors import InputError
 from attractor.reproduction import TARGETS
-from attractor.reproduction.pages import PART, refreshed, write_pages
+from attractor.reproduction.outcomes import END, Outcomes, Row
+from attractor.reproduction.pages import PART, part, refreshed, target_page, write_pages
+from attractor.reproduction.stock import kept
 from attractor.reproduction.summary import SUMMARY, computed, counted, decided, waiting
 from attractor.reproduction.tables import all_claims
 from attractor.results.table import markdown
@@ -60,6 +64,65 @@ def test_the_first_page_counts_every_claim_once() -> None:
     left = sum(not one.n for found in claims.values() for one in found)
     assert waiting(claims).count("\n| ") - 1 == left
     assert markdown(["a"], [["x|y"]]) == "| a |\n| --- |\n| x\\|y |"
+
+
+def test_claims_of_others_are_shown_and_count_where_they_belong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own, other = "003/section-5", "000/table-4.3"
+    says = TARGETS[other].claims[0].says
+    claims = all_claims()
+    page = part(TARGETS[own], kept(TARGETS[own]), claims)
+    assert f"The claims of `{other}`, which count there:" in page
+    assert says in page
+    assert "Nothing is stored" not in page
+    shown = CliRunner().invoke(app, ["reproduce", own, "--stored"])
+    assert f"the claims of {other}, which count there:" in shown.output
+    assert says in shown.output
+    assert claims[own] == []
+    monkeypatch.setitem(TARGETS, own, replace(TARGETS[own], claims_of=()))
+    assert all_claims() == claims  # no p and no count depends on where claims are shown
+    assert "Nothing is stored" in part(TARGETS[own], kept(TARGETS[own]), claims)
+
+
+def test_new_runs_decide_the_claims_of_others_that_are_shown() -> None:
+    own, other = TARGETS["003/section-5"], TARGETS["000/table-4.3"]
+    rows = [
+        Row("ptb-word", "full", label, seed, "r", END, 9, "perplexity", value + seed * step)
+        for label, value, step in (("IHC-LSTM", 70.0, 1.0), ("LSTM", 90.0, 1.1))
+        for seed in range(5)
+    ]
+    found = all_claims(own, Outcomes(rows))
+    assert [one.n for one in found[other.key]] == [5, 0, 0, 0, 0]
+    assert found[other.key][0].verdict == "holds"
+    stored = all_claims()
+    assert found["000/section-3.3.6"][0].n == stored["000/section-3.3.6"][0].n
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_terminal_never_cuts_the_key_that_is_typed(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(width))
+    listed = CliRunner().invoke(app, ["reproduce", "list"]).output
+    lines = re.sub(r"\x1b\[[\d;]*m", "", listed).splitlines()
+    assert {len(line) for line in lines[1:] if line} == {width}  # as on a terminal
+    assert {line.split()[0] for line in lines if re.match(r" \d{3}/", line)} == {*TARGETS}
+    assert "…" not in listed
+
+
+def test_json_is_refused_where_there_is_none() -> None:
+    with pytest.raises(InputError, match="expected --json with `list`, but got it with table-6.1"):
+        CliRunner().invoke(app, ["reproduce", "table-6.1", "--json"], catch_exceptions=False)
+
+
+def test_a_page_has_the_command_that_made_it() -> None:
+    one = TARGETS["000/table-6.1"]
+    page = target_page(one, kept(one), all_claims(), "--budget quick")
+    assert "`attractor reproduce 000/table-6.1 --budget quick`" in page
+    assert "--budget full" not in page
 
 
 def test_the_command_lists_and_shows_what_is_stored() -> None:

@@ -4,8 +4,10 @@ import pytest
 
 from attractor.errors import InputError
 from attractor.experiments.table import load
-from attractor.reproduction import TARGETS, published, target
+from attractor.reproduction import TARGETS, published, stock, target
+from attractor.reproduction.claims import examined
 from attractor.reproduction.costs import costs, minutes
+from attractor.reproduction.outcomes import END, WITHOUT_RUNS, Outcomes, Row, stored
 from attractor.reproduction.published import numbers, of_target
 from attractor.reproduction.stock import status
 from attractor.reproduction.work import configs
@@ -39,6 +41,31 @@ def test_every_source_names_rows_and_columns_of_its_table() -> None:
             given = [number for number in of_target(one.key) if source.has(number)]
             assert {number.row.removeprefix(source.prefix) for number in given} == set(source.rows)
             assert {number.column for number in given} == set(source.columns)
+
+
+def test_a_claim_on_a_training_loss_reads_what_was_logged_in_training() -> None:
+    asked = {"training loss": "train", "test loss": None}
+    for words, split in asked.items():
+        claims = [one for each in TARGETS.values() for one in each.claims if words in one.says]
+        assert claims
+        for one in claims:
+            assert one.split == split, one.says
+    ends = [c for one in TARGETS.values() for c in one.claims if c.split and not c.last]
+    assert ends
+    for one in ends:  # and has results, of every run that is stored
+        assert one.quick is not None
+        found = examined(one, stored(one.quick), "quick")
+        assert found.n == 3, one.says
+
+
+def test_claims_that_are_shown_elsewhere_are_of_runs_that_are_done_there() -> None:
+    shown = {key: one.claims_of for key, one in TARGETS.items() if one.claims_of}
+    assert {"000/figure-4.3", "000/figure-5.4", "003/section-5"} <= shown.keys()
+    for key, others in shown.items():
+        assert set(others) <= set(TARGETS[key].derived)
+        for other in others:
+            assert TARGETS[other].claims
+            assert not {claim.experiment for claim in TARGETS[other].claims} & {*WITHOUT_RUNS}
 
 
 def test_costs_are_of_the_seeds_that_files_have() -> None:
@@ -94,6 +121,31 @@ def test_what_there_is_of_a_target_is_told() -> None:
     assert status(target("figure-4.7")) == "drawn by attractor figure chandar-4.7"
     assert status(target("table-2.1")) == "computed"
     assert status(target("section-3.7.4")) == "quoted"
+
+
+def test_fewer_seeds_than_planned_are_told_beside_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = target("table-6.4")
+    ((name, (_, labels)),) = own.experiments("full").items()
+
+    def keeping(counts: dict[str, int]) -> None:
+        rows = [
+            Row(name, "full", label, seed, "r", END, 1, "accuracy", 0.5)
+            for label in labels
+            for seed in range(counts.get(label, counts[""]))
+        ]
+        known = Outcomes(rows)
+        monkeypatch.setattr(stock, "stored", lambda asked: known if asked == name else Outcomes([]))
+
+    keeping({"": 8})
+    assert status(own) == "stored: full, 8 of 20 seeds"
+    keeping({"": 20, labels[0]: 3})
+    assert status(own) == "stored: full, 3 to 20 of 20 seeds"
+    keeping({"": 20})
+    assert status(own) == "stored: full, 20 seeds"
+    keeping({"": 21})
+    assert status(own) == "stored: full, 21 seeds"
+    keeping({"": 0, labels[0]: 1})
+    assert status(own) == f"stored: full, 1 of {len(labels)} variants, 1 of 20 seeds"
 
 
 def test_published_numbers_are_those_of_an_experiment() -> None:

@@ -101,6 +101,35 @@ def test_steadier_and_same() -> None:
     assert corrected([beyond])[0].verdict == "contradicted"
 
 
+@pytest.mark.parametrize(
+    ("test", "margin", "differences", "right", "numerator"),
+    [
+        # all means are over a deviation of 3: differences of -4, -1 and 2 around one of -1
+        ("same", 5.0, (-4.0, -1.0, 2.0), 3, 5 - 1),
+        ("same", 3.0, (-4.0, -1.0, 2.0), 2, 3 - 1),
+        ("same", 4.0, (-4.0, -1.0, 2.0), 3, 4 - 1),  # the margin itself is within it
+        ("same", 0.5, (4.0, 1.0, -2.0), 0, 0.5 - 1),
+        ("no lower", 2.0, (-4.0, -1.0, 2.0), 2, 2 - 1),
+        ("no lower", 0.5, (-4.0, -1.0, 2.0), 1, 0.5 - 1),
+        ("no lower", 2.0, (4.0, 1.0, -2.0), 3, 2 + 1),
+        ("higher", 2.0, (-4.0, -1.0, 2.0), 1, -1),
+        ("lower", 2.0, (-4.0, -1.0, 2.0), 2, 1),
+    ],
+)
+def test_effects_and_seeds_are_counted_on_the_side_of_the_claim(
+    test: str, margin: float, differences: tuple[float, ...], right: int, numerator: float
+) -> None:
+    other = {0: 10.0, 1: 30.0, 2: 20.0}
+    ours = {seed: other[seed] + value for seed, value in enumerate(differences)}
+    found = paired(claim(test, margin=margin), ours, other)
+    assert found.difference == pytest.approx(sum(differences) / 3)
+    assert found.right == right
+    assert found.effect == pytest.approx(numerator / 3)
+    t = math.sqrt(3) * numerator / 3
+    sided = stats.t.sf(t, 2) if test in ("same", "no lower") else 2 * stats.t.sf(abs(t), 2)
+    assert found.p == pytest.approx(sided)
+
+
 def test_claims_can_come_out_false_and_many_are_harder() -> None:
     right, wrong = paired(claim(), OURS, OTHER), paired(claim("lower"), OURS, OTHER)
     assert [one.verdict for one in corrected([right, wrong])] == ["holds", "contradicted"]
@@ -148,6 +177,27 @@ def test_windows_may_differ_and_swings_are_changes_from_row_to_row() -> None:
     assert swings.difference == pytest.approx(2 * (6.5 - 2.5))
     both = examined(replace(same, other="B", other_first=None, other_last=None), found)
     assert both.difference == pytest.approx(2 * (5.75 - 57.5))
+
+
+def test_without_a_window_the_last_fifth_of_the_longest_run_is_its_end() -> None:
+    course = {10: 50.0, 70: 40.0, 79: 30.0, 80: 4.0, 90: 2.0, 100: 3.0}
+    rows = [
+        row(label, seed, offset + value, split="train", step=step)
+        for label, offset in (("A", 0.0), ("B", 5.0))
+        for seed in (1, 2, 3, 4, 5)
+        for step, value in course.items()
+        if (label, seed) != ("B", 4) or step <= 70  # a run that stopped has no end
+    ]
+    rows.append(row("A", 5, 1.0, measure="diverged"))  # nor has one that diverged at the end
+    rows += [row("A", seed, 1e6) for seed in (1, 2, 3, 4)]  # of another split
+    rows += [
+        r._replace(experiment="longer", step=10 * r.step) for r in rows
+    ]  # its end is elsewhere
+    found = examined(claim("lower", split="train"), Outcomes(rows))
+    assert (found.n, found.right, found.diverged) == (3, 3, 1)
+    assert found.difference == pytest.approx(-5.0)
+    alone = Claim("", "demo", "A", "", "accuracy", split="train", bound=1.0)
+    assert examined(alone, Outcomes(rows)).difference == pytest.approx((4 + 2 + 3) / 3 - 1)
 
 
 def test_windows_are_means_and_quick_runs_decide_nothing() -> None:

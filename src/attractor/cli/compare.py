@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
-from attractor.cli.fit import Answer, File, Labels
+from attractor.cli.fit import Answer, File, Labels, in_flags
+
+FLAGS = {name: f"--{name}" for name in ("parameters", "seconds", "folds")}
+"""What arguments of a comparison are called on the command line."""
 
 
 def compare(
@@ -38,7 +41,10 @@ def compare(
     if not quiet:
         longest = duration(len(cells) * folds * seconds)
         warn(f"{len(cells)} cells, {folds} folds, {seconds:g} s each: up to about {longest}")
-    with counted(f"compare on {file.name}", "fit", quiet=quiet, note=str) as show:
+    with (
+        in_flags(FLAGS),
+        counted(f"compare on {file.name}", "fit", quiet=quiet, note=str) as show,
+    ):
         found = compared(
             x,
             y,

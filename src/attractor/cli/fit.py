@@ -1,11 +1,16 @@
 """``attractor fit``: a model of a user's own time series."""
 
 import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from attractor.errors import InputError
 
 
 class Answer(StrEnum):
@@ -24,6 +29,30 @@ Labels = Annotated[
 ]
 
 
+@contextmanager
+def in_flags(flags: Mapping[str, str]) -> Iterator[None]:
+    """Say what is wrong with an argument in the words of the command line.
+
+    Args:
+        flags: by the name of an argument, what the command line calls it.
+
+    Example:
+        >>> with in_flags({"hidden_size": "--units"}):
+        ...     raise InputError("expected hidden_size to be whole, but got 3.5. Try hidden_size=3")
+        Traceback (most recent call last):
+        attractor.errors.InputError: expected --units to be whole, but got 3.5. Try --units 3
+    """
+    try:
+        yield
+    except InputError as error:
+        said = str(error)
+        for name, flag in flags.items():
+            said = said.replace(f"expected {name} to be", f"expected {flag} to be")
+            said = re.sub(rf"\b{name}=None\b", f"no {flag}", said)
+            said = re.sub(rf"\b{name}=(?=[-\d])", f"{flag} ", said)
+        raise InputError(said) from error
+
+
 def fit(
     file: File,
     cell: Annotated[str, typer.Option(help="Any of `attractor list cells`.")] = "lstm",
@@ -37,7 +66,10 @@ def fit(
     epochs: Annotated[int, typer.Option(help="At most so many times through the series.")] = 100,
     batch_size: Annotated[int | None, typer.Option(help="Series for an update.")] = None,
     validation: Annotated[float, typer.Option(help="The share that is held back.")] = 0.2,
-    patience: Annotated[int, typer.Option(help="Epochs without a better loss on it.")] = 20,
+    patience: Annotated[
+        int | None,
+        typer.Option(help="Epochs without a better loss on it; 20 for classes, 60 for numbers."),
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="End after so much time too.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     answers: Labels = Answer.auto,
@@ -53,13 +85,13 @@ def fit(
     from attractor.estimators.reading import read, with_answers
     from attractor.experiments.changes import changed
     from attractor.report.build import write
-    from attractor.report.fitted import fitted
+    from attractor.report.fitted import FLAGS, fitted
     from attractor.runs.memory import keep_memory
 
     keep_memory()
-    expect_free(out, force=force)
     given = read(file, answers=answers.value)
     x, y = with_answers(given, file)
+    expect_free(out, force=force)
     kind = RecurrentRegressor if given.real else RecurrentClassifier
     options = changed({"options": {}}, [f"options.{one}" for one in option or []])["options"]
     model = kind(
@@ -71,11 +103,14 @@ def fit(
         epochs=epochs,
         batch_size=batch_size,
         validation=validation,
-        patience=patience,
+        patience="auto" if patience is None else patience,
         seconds=seconds,
         random_state=seed,
     )
-    with counted(f"{cell} on {file.name}", "epoch", quiet=quiet) as show:
+    with (
+        in_flags(FLAGS),
+        counted(f"{cell} on {file.name}", "epoch", quiet=quiet) as show,
+    ):
         model.fit(x, y, on_rows=lambda rows: show(rows[-1]["epoch"], epochs, rows[-1]))
     save(model, out, force=force)
     write(fitted(model, x, y, name=file.name), out / "report.html")

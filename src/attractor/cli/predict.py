@@ -43,9 +43,12 @@ def predict(
     fitted = load(model)
     named = isinstance(fitted, RecurrentClassifier)
     given = read(
-        file, answers="classes" if named else "numbers", labelled=labels is not Labelled.none
+        file,
+        answers="classes" if named else "numbers",
+        labelled=labels is not Labelled.none,
+        needed=labels is Labelled.check,
     )
-    right = given.y if labels is Labelled.check else None
+    right = given.y
     if right is not None and isinstance(fitted, RecurrentClassifier):
         expect_classes(fitted, right, file)
     said = fitted.predict(given.x)

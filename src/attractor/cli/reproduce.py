@@ -66,6 +66,11 @@ def reproduce(
     if name == "list":
         _list(as_json)
         return
+    if as_json:
+        raise InputError(
+            f"expected --json with `list`, but got it with {name}. Try `attractor reproduce list "
+            "--json`, or the table (.csv.gz) that a target keeps beside its page."
+        )
     from attractor.reproduction.targets import target
 
     if name == "pages":
@@ -96,7 +101,9 @@ def reproduce(
             f"Try `attractor figure {one.figure}`."
         )
     runs = None if computed else parse_seeds(",".join(seed or []))
-    _run(one, budget, runs, out, keep, data, jobs, quiet)
+    options = "--computed" if computed else f"--budget {budget.value}"
+    options += f" --seeds {','.join(seed)}" if seed and not computed else ""
+    _run(one, budget, runs, out, keep, data, jobs, quiet, options)
 
 
 def _join(name: str, out: Path, keep: Path | None) -> None:
@@ -116,6 +123,7 @@ def _run(
     data: Path | None,
     jobs: int | None,
     quiet: bool,
+    options: str,
 ) -> None:
     from attractor.cli.progress import Watch
     from attractor.experiments.train import run_all
@@ -141,7 +149,7 @@ def _run(
         for kept, end in ((ran, ""), (computed, ".computed")):
             if kept:
                 write(kept, folder / f"{one.slug}{end}.csv.gz")
-        page = target_page(one, results, all_claims(one, results)[one.key])
+        page = target_page(one, results, all_claims(one, results), options)
         write_atomic(folder / f"{one.slug}.md", page)
         typer.echo(f"{folder / one.slug}.md and .csv.gz")
     raise typer.Exit(exit_code([one.how for one in ended]))
@@ -164,8 +172,12 @@ def _show(one: "Target", results: "Outcomes") -> None:
         typer.echo(one.note)
     if rows := number_rows(one, results, budget_of(one, results)):
         table(NUMBERS, rows, right=(2, 3, 4, 5))
-    if told := all_claims(one, results)[one.key]:
-        table(CLAIMS, claim_rows(told), right=(1, 2, 3, 4, 5))
+    claims = all_claims(one, results)
+    for key in (one.key, *one.claims_of):
+        if claims[key] and key != one.key:
+            typer.echo(f"the claims of {key}, which count there:")
+        if claims[key]:
+            table(CLAIMS, claim_rows(claims[key]), right=(1, 2, 3, 4, 5))
 
 
 def _list(as_json: bool) -> None:
@@ -192,7 +204,7 @@ def _list(as_json: bool) -> None:
     typer.echo("quick and full are estimated minutes of one core")
     columns = ["target", "what", "data", "quick", "full", "status"]
     shown = [[_text(row[name]) for name in columns] for row in rows]
-    table(columns, shown, right=(3, 4))
+    table(columns, shown, right=(3, 4), whole=(0, 3, 4))
 
 
 def _text(value: object) -> str:

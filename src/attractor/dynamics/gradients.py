@@ -79,15 +79,16 @@ class DepthNorms:
 
 
 def gradient_by_depth(
-    model: nn.Module, x: Tensor, loss: Loss, names: Sequence[str] = ()
+    model: nn.Module, x: Tensor | tuple[Tensor, ...], loss: Loss, names: Sequence[str] = ()
 ) -> DepthNorms:
     r"""How much gradient reaches each layer of a network, from one backward pass.
 
     Args:
         model: any network; its parameters, gradients and hooks are as before afterwards.
-        x: what it reads.
+        x: what it reads; a tuple if it is told more than one thing, such as the task too.
         loss: of what it answers.
-        names: which submodules; by default those without submodules, that have parameters.
+        names: which submodules; by default those without submodules, that have parameters. One
+            that no gradient reaches, such as a frozen first layer, is left out.
 
     Example:
         >>> model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
@@ -109,12 +110,16 @@ def gradient_by_depth(
     seen: list[tuple[str, Tensor]] = []
 
     def watch(name: str) -> Callable[..., None]:
-        return lambda module, given, output: seen.append((name, output))
+        def note(module: nn.Module, given: object, output: object) -> None:
+            if isinstance(output, Tensor) and output.requires_grad:
+                seen.append((name, output))
+
+        return note
 
     handles = [chosen[name].register_forward_hook(watch(name)) for name in wanted]
     try:
         with torch.enable_grad():
-            value = loss(model(x))
+            value = loss(model(*x) if isinstance(x, tuple) else model(x))
     finally:
         for handle in handles:
             handle.remove()

@@ -6,7 +6,7 @@ import time
 from abc import ABC
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
 from sklearn.base import BaseEstimator
@@ -40,6 +40,9 @@ USUAL: dict[str, dict[str, Any]] = {"nru": {"average_heads": True, "feedback": 0
 class RecurrentEstimator(BaseEstimator, ABC):
     """A recurrent network behind scikit-learn's interface; see `RecurrentClassifier`."""
 
+    PATIENCE = 20
+    """Epochs that ``patience="auto"`` stands for."""
+
     def __init__(
         self,
         cell: Any = "lstm",
@@ -53,7 +56,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
         epochs: int = 100,
         batch_size: int | None = None,
         validation: float = 0.2,
-        patience: int | None = 20,
+        patience: int | Literal["auto"] | None = "auto",
         clip: float | None = 1.0,
         normalise: bool = True,
         seconds: float | None = None,
@@ -155,7 +158,8 @@ class RecurrentEstimator(BaseEstimator, ABC):
         epoch = math.ceil(len(train.y) / size)
         watched: dict[str, Any] = {}
         if valid is not None:
-            watched = {"eval_every": epoch, "patience": self.patience, "keep_best": True}
+            patience = self.PATIENCE if self.patience == "auto" else self.patience
+            watched = {"eval_every": epoch, "patience": patience, "keep_best": True}
 
         def told(rows: list[Row]) -> None:
             if on_rows is not None:

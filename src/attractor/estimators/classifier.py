@@ -38,7 +38,8 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
         epochs: at most so many times through the series.
         batch_size: series for an update; ``None`` means an eighth of them, at least 4, at most 32.
         validation: the share that is held back; with 0 there is none, and all epochs are done.
-        patience: end after so many epochs without a better loss on that share; ``None``: never.
+        patience: end after so many epochs without a better loss on that share; ``None``: never;
+            ``"auto"``: 20 for classes, 60 for numbers.
         clip: scale gradients down to this norm where they are longer; ``None`` leaves them.
         normalise: bring each feature to mean 0 and deviation 1 over the training series.
         seconds: end training after so much time too, with the best so far. How far it comes depends

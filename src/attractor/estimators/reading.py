@@ -28,13 +28,16 @@ class Given(NamedTuple):
     real: bool
 
 
-def read(path: str | Path, *, answers: Answers = "auto", labelled: bool = True) -> Given:
+def read(
+    path: str | Path, *, answers: Answers = "auto", labelled: bool = True, needed: bool = True
+) -> Given:
     """The series of a ``.tsv`` or ``.csv`` file, or of a ``.ts`` file: see `read_answers`.
 
     Args:
         path: the file, plain or compressed (``.gz``, ``.xz``).
         answers: what its labels are.
         labelled: whether it has labels.
+        needed: whether they are read; if not, some may be missing.
 
     Example:
         >>> import tempfile
@@ -45,12 +48,12 @@ def read(path: str | Path, *, answers: Answers = "auto", labelled: bool = True) 
         ((2, 2, 1), ['a', 'b'], False)
     """
     one_of("answers", answers, ("auto", "classes", "numbers"))
-    series, numbers = read_answers(Path(path), labelled=labelled)
+    series, numbers = read_answers(Path(path), labelled=labelled, needed=needed)
     lengths = series.lengths
     x: Any = series.x
     if lengths is not None:
         x = [one[:length] for one, length in zip(x, lengths, strict=True)]
-    if not series.y or all(label in ("", "?") for label in series.y):
+    if not (needed and series.y) or all(label in ("", "?") for label in series.y):
         return Given(x, None, False)
     real = numbers if answers == "auto" else answers == "numbers"
     if not real:

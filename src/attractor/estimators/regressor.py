@@ -21,7 +21,8 @@ class RecurrentRegressor(RegressorMixin, RecurrentEstimator):
     The mean squared error is made small; answers are brought to mean 0 and deviation 1 meanwhile.
     Parameters and attributes are those of `RecurrentClassifier`, but for ``classes_``; and
     ``target_mean_`` and ``target_std_`` are the scale of the answers. The loss in ``history_`` and
-    ``valid_`` is on that scale.
+    ``valid_`` is on that scale. By default it has more patience: numbers are often learnt only
+    after tens of epochs in which the loss stays where it is.
 
     Shape:
         X as `RecurrentClassifier` takes it; y ``(n,)`` or ``(n, numbers)``.
@@ -35,6 +36,8 @@ class RecurrentRegressor(RegressorMixin, RecurrentEstimator):
 
     Departs from the paper: no paper; what a cell departs from is said with the cell.
     """
+
+    PATIENCE = 60
 
     target_mean_: Tensor
     target_std_: Tensor
@@ -56,9 +59,10 @@ class RecurrentRegressor(RegressorMixin, RecurrentEstimator):
         try:
             array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         except (TypeError, ValueError) as error:
+            wrong = " ".join(str(error).split()).rstrip(".")
             raise InputError(
-                f"expected a number for each series, but: {' '.join(str(error).split())}. Try "
-                "RecurrentClassifier for classes, and leave out series without a number."
+                f"expected a number for each series, but: {wrong}. Try RecurrentClassifier for "
+                "classes, and leave out series without a number."
             ) from error
         answers = torch.tensor(array)
         data = self._data(X, answers if answers.ndim == 2 else answers[:, None])

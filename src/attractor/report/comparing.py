@@ -14,7 +14,7 @@ from attractor.results.summary import SummaryRow, summary
 from attractor.results.variants import variants
 from attractor.runs.read import Run
 
-LEVEL = "level"
+NOT_SHOWN = "not shown"
 BEHIND = "behind"
 
 
@@ -35,11 +35,11 @@ class Standing:
     others: Mapping[str, Finding]
 
     def told(self, label: str) -> str:
-        """``behind``, ``level`` or, with fewer than three shared seeds, ``few seeds``."""
+        """``behind``, ``not shown`` or, with fewer than three shared seeds, ``few seeds``."""
         found = self.others[label]
         if found.corrected is None:
             return "few seeds"
-        return BEHIND if found.verdict == "holds" else LEVEL
+        return BEHIND if found.verdict == "holds" else NOT_SHOWN
 
     @property
     def proven(self) -> bool:
@@ -92,7 +92,7 @@ def _first(stand: Standing, row: SummaryRow) -> str:
 def _apart(stand: Standing) -> list[str]:
     by = {
         word: [label for label in stand.others if stand.told(label) == word]
-        for word in (BEHIND, LEVEL, "few seeds")
+        for word in (BEHIND, NOT_SHOWN, "few seeds")
     }
     sentences = []
     if by[BEHIND]:
@@ -100,8 +100,8 @@ def _apart(stand: Standing) -> list[str]:
             f"Over shared seeds it is shown to be ahead of {_listed(by[BEHIND])} "
             f"(paired t tests, corrected by Holm for {len(stand.others)}, at 5%)."
         )
-    if by[LEVEL]:
-        sentences.append(f"It is not told apart from {_listed(by[LEVEL])}.")
+    if by[NOT_SHOWN]:
+        sentences.append(f"It is not told apart from {_listed(by[NOT_SHOWN])}.")
     if by["few seeds"]:
         sentences.append(
             f"With {_listed(by['few seeds'])} it shares fewer than three seeds: no test."

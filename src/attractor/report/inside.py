@@ -1,7 +1,9 @@
 """Inside the networks of a report: what `dynamics` sees in one run of each variant, and images."""
 
 import base64
+import logging
 import struct
+import traceback
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +20,8 @@ from attractor.report.seen import Seen
 from attractor.results.variants import Group, variants
 from attractor.runs.read import Run
 
+logger = logging.getLogger(__name__)
+
 MOST = 4
 """Variants of a chapter that are looked into."""
 IMAGES = 16
@@ -25,7 +29,10 @@ IMAGES = 16
 
 @dataclass(frozen=True)
 class Inside:
-    """What is seen in one run: figures with their sentences, and images that it made."""
+    """What is seen in one run: figures with their sentences, and images that it made.
+
+    ``note`` says why there is no more, where something went wrong.
+    """
 
     label: str
     seed: int
@@ -57,14 +64,23 @@ def _each(groups: Sequence[Group], data: Path | None) -> list[Inside]:
 
 
 def _inside(label: str, run: Run, data: Path | None) -> Inside:
+    """What is seen in one run: as far as it can be, and in a note why not further."""
+    seen: list[Seen] = []
+    images: tuple[str, ...] = ()
+    note = ""
     try:
         _, process = restored(run.folder, data=data)
         model = model_of(process).eval().cpu()
         images = tuple(gallery(model))
-        seen = () if images else tuple(seen_in(process, model))
+        if not images:
+            seen.extend(seen_in(process, model))
     except InputError as error:
-        return Inside(label, run.seed, (), (), str(error))
-    return Inside(label, run.seed, seen, images)
+        note = str(error)
+    except Exception as error:  # of one network, perhaps of the user's own: the page has others
+        logger.info("%s", "".join(traceback.format_exception(error)))
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        note = f"It could not be looked into {'further' if seen else 'at all'} ({what})."
+    return Inside(label, run.seed, tuple(seen), images, note)
 
 
 def gallery(model: nn.Module, count: int = IMAGES) -> list[str]:

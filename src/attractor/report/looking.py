@@ -35,7 +35,8 @@ def seen(model: nn.Module, task: Any, batch: Batch) -> Iterator[Seen]:
         value: Tensor = task.loss(model, batch)
         return value
 
-    found = recurrent_input(model, batch.x) if isinstance(batch.x, Tensor) else None
+    told = _told(model, batch)
+    found = recurrent_input(model, told) if told else None
     if found is not None:
         layer, x = found
         yield from gates_seen(layer, x)
@@ -44,8 +45,8 @@ def seen(model: nn.Module, task: Any, batch: Batch) -> Iterator[Seen]:
             yield from fixed_seen(layer, x)
             yield from jacobian_seen(layer, x)
         yield from portrait_seen(layer, x)
-    elif isinstance(batch.x, Tensor):
-        yield from depth_seen(model, batch.x, lambda answer: _loss_of(task, batch, answer))
+    elif told:
+        yield from depth_seen(model, told, lambda answer: _loss_of(task, batch, answer))
     yield from curvature_seen(model, loss)
 
 
@@ -57,6 +58,15 @@ def _shown(process: Any) -> tuple[Any, Batch]:
     place = process.level if hasattr(process, "levels") else process.task
     last = tasks[min(place, len(tasks) - 1)]
     return last, next(iter(last.held_out("test", SAMPLES)))
+
+
+def _told(model: nn.Module, batch: Batch) -> tuple[Tensor, ...]:
+    """What a model is called with, as `attractor.tasks.answers.tell` does; empty for pairs."""
+    if not isinstance(batch.x, Tensor):
+        return ()
+    if batch.task is not None and getattr(type(model), "needs_task", False):
+        return batch.x, batch.task
+    return (batch.x,)
 
 
 def _loss_of(task: Any, batch: Batch, answer: Tensor) -> Tensor:

@@ -46,8 +46,13 @@ def line(values: Tensor, name: str, colour: str = COLOURS[0]) -> dict[str, Any]:
     return {"type": "scatter", "mode": "lines", "y": shown, "name": name, "line": {"color": colour}}
 
 
-def recurrent_input(model: nn.Module, x: Any) -> tuple[nn.Module, Tensor] | None:
-    """The first recurrent layer of a model, and what it reads ``(time, batch, features)``."""
+def recurrent_input(model: nn.Module, told: tuple[Tensor, ...]) -> tuple[nn.Module, Tensor] | None:
+    """The first recurrent layer of a model, and what it reads ``(time, batch, features)``.
+
+    Args:
+        model: a network.
+        told: what it is called with.
+    """
     kinds = (Recurrent, nn.RNN, nn.GRU, nn.LSTM)
     layer = next((one for one in model.modules() if isinstance(one, kinds)), None)
     if layer is None or layer.bidirectional:
@@ -56,7 +61,7 @@ def recurrent_input(model: nn.Module, x: Any) -> tuple[nn.Module, Tensor] | None
     handle = layer.register_forward_pre_hook(lambda module, given: heard.append(given[0]))
     try:
         with torch.no_grad():
-            model(x)
+            model(*told)
     finally:
         handle.remove()
     given = heard[0]
@@ -270,9 +275,11 @@ def curvature_seen(model: nn.Module, loss: Callable[[], Tensor]) -> list[Seen]:
     ]
 
 
-def depth_seen(model: nn.Module, x: Any, loss: Callable[[Tensor], Tensor]) -> list[Seen]:
+def depth_seen(
+    model: nn.Module, told: tuple[Tensor, ...], loss: Callable[[Tensor], Tensor]
+) -> list[Seen]:
     """How much gradient reaches each layer of a network without recurrence."""
-    found = dynamics.gradient_by_depth(model, x, loss)
+    found = dynamics.gradient_by_depth(model, told, loss)
     if len(found.names) < 2:
         return []
     bars = {"type": "bar", "x": list(found.names), "y": found.parameters.tolist()}

@@ -1,26 +1,31 @@
 r"""Claims of the documents, tested on runs that share their seeds.
 
-Let :math:`d_s` be the difference of two variants at seed s, positive where the claim is right,
-:math:`\bar d` its mean and :math:`\sigma` its standard deviation over n seeds. The effect size is
-:math:`\bar d / \sigma`.
+Let :math:`d_s` be ours less the other's at seed s, :math:`\bar d` its mean and :math:`\sigma` its
+standard deviation over n seeds. Of each test there is an effect size e, positive where the claim is
+right, with :math:`t = \sqrt n\, e`.
 
-- *higher*, *lower*: a paired t test, :math:`t = \sqrt n\, \bar d / \sigma`, two-sided.
-- *steadier*: the same test on the distances of each variant from its own median (that of Brown
-  and Forsythe, paired).
-- *same*: two one-sided t tests against a margin; the p is the larger of the two.
-- *no lower*: the one of them that says that ours is not below the other by the margin.
+- *higher*, *lower*: a paired t test, two-sided; :math:`e = \bar d / \sigma`, of *lower* its
+  negative.
+- *steadier*: *lower* on the distances of each variant from its own median (the test of Brown and
+  Forsythe, paired).
+- *same*: two one-sided t tests against a margin m, of which the larger p counts;
+  :math:`e = (m - |\bar d|) / \sigma`.
+- *no lower*: one of them, which says that ours is not below the other by the margin;
+  :math:`e = (m + \bar d) / \sigma`.
+
+A seed has it right where its own :math:`d_s` is on the claimed side of zero, or of the margin.
 
 All p are corrected by Holm over all claims that have results, so that a verdict does not depend on
 the page it is read on. Beside a bound, in place of another variant, the same tests compare with
 that number. What is computed exactly needs no test: its sign decides. A claim *holds* if its
 corrected p is below 0.05 and the difference has the claimed sign; it is *contradicted* if the
 difference has the other sign (for *same* and *no lower*: if the 95% interval lies beyond the
-margin); else it is *not shown*. Fewer than three shared seeds, and runs of a quick budget, give no
-verdict; of quick runs it is said whether their 95% interval, uncorrected, lies on the side of the
-claim.
+margin); else it is *not shown*. Fewer than three shared seeds, and runs shorter than the
+document's, give no verdict; of such quick runs it is said whether their 95% interval, uncorrected,
+lies on the side of the claim.
 
 A run that did not solve its task, diverged ones among them, counts as the longest run of the two
-variants. Of other measures a run that diverged has none: how many there are is told beside the
+variants. Of other measures a run that diverged has none: how many there are is shown beside the
 seeds.
 """
 
@@ -36,13 +41,19 @@ from attractor.reproduction.verdicts import FEWEST
 
 LEVEL = 0.05
 
+AGAINST_MARGIN = ("same", "no lower")
+"""Tests that compare with a margin, one-sided."""
+
+LAST = 0.2
+"""The share of a run that counts as its end."""
+
 
 @dataclass(frozen=True)
 class Finding:
     """A claim and what the runs say of it.
 
     ``difference`` and ``half_width`` are of ours less the other's, in units of the measure;
-    ``right`` counts the seeds that have the claimed sign, and ``diverged`` runs without a number.
+    ``right`` counts the seeds on the side of the claim, and ``diverged`` runs without a number.
     """
 
     claim: Claim
@@ -61,16 +72,10 @@ class Finding:
         """The verdict; of quick runs also which way they lean."""
         if self.verdict != "quick" or self.difference is None or self.half_width is None:
             return self.verdict
-        if self.claim.test == "same":
-            beyond = abs(self.difference) - self.claim.margin
-        elif self.claim.test == "no lower":
-            beyond = -(self.difference + self.claim.margin)
-        else:
-            sign = 1 if self.claim.test == "higher" else -1
-            beyond = -sign * self.difference
-        if abs(beyond) <= self.half_width:
+        ahead = _ahead(self.claim, self.difference)
+        if abs(ahead) <= self.half_width:
             return "quick, open"
-        return "quick, as claimed" if beyond < 0 else "quick, the other way"
+        return "quick, as claimed" if ahead > 0 else "quick, the other way"
 
     @property
     def why(self) -> str:
@@ -113,21 +118,21 @@ def _exact(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) 
     if not ours or not other:
         return Finding(claim, 0)
     difference = ours[0] - other[0]
-    holds = {
-        "higher": difference > 0,
-        "lower": difference < 0,
-        "same": abs(difference) <= claim.margin,
-        "no lower": difference >= -claim.margin,
-        "steadier": False,
-    }[claim.test]
+    holds = claim.test != "steadier" and _is_right(claim, difference)
     return Finding(claim, 1, difference, verdict="holds" if holds else "contradicted")
 
 
 def _values(claim: Claim, experiment: str, label: str, outcomes: Outcomes) -> dict[int, float]:
     if claim.split is None:
         return outcomes.final(experiment, label, claim.measure)
-    window = (claim.split, claim.first, claim.last)
-    return outcomes.window(experiment, label, claim.measure, *window, swing=claim.swing)
+    if claim.last:
+        window = (claim.split, claim.first, claim.last)
+        return outcomes.window(experiment, label, claim.measure, *window, swing=claim.swing)
+    curves = (experiment, claim.split)
+    last = max((r.step for r in outcomes.rows if (r.experiment, r.split) == curves), default=0)
+    window = (claim.split, math.ceil((1 - LAST) * last), last)
+    found = outcomes.window(experiment, label, claim.measure, *window, swing=claim.swing)
+    return {seed: found[seed] for seed in found.keys() - outcomes.diverged(experiment, label)}
 
 
 def paired(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) -> Finding:
@@ -139,32 +144,39 @@ def paired(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) 
     if claim.test == "steadier":
         a, b = ([abs(value - median(all_)) for value in all_] for all_ in (a, b))
     plain = [x - y for x, y in zip(a, b, strict=True)]
-    sign = -1 if claim.test in ("lower", "steadier") else 1
-    signed = [sign * value for value in plain]
-    n, mean = len(seeds), fmean(signed)
+    n, mean = len(seeds), fmean(plain)
     if n < FEWEST:
-        return Finding(claim, n, sign * mean, verdict="few seeds")
-    deviation = stdev(signed)
-    effect = mean / deviation if deviation else math.copysign(math.inf, mean) if mean else 0.0
-    found = Finding(
+        return Finding(claim, n, mean, verdict="few seeds")
+    deviation = stdev(plain)
+    ahead = _ahead(claim, mean)
+    effect = ahead / deviation if deviation else math.copysign(math.inf, ahead) if ahead else 0.0
+    t = math.sqrt(n) * effect
+    return Finding(
         claim,
         n,
-        sign * mean,
+        mean,
         float(t_quantile(n)) * deviation / math.sqrt(n),
         effect,
-        sum(value > 0 for value in signed),
+        sum(_is_right(claim, value) for value in plain),
+        p=t_tail(t, n) if claim.test in AGAINST_MARGIN else 2 * t_tail(abs(t), n),
     )
-    if claim.test == "same":
-        outside = (claim.margin - abs(mean)) * math.sqrt(n)
-        return replace(found, p=t_tail(_ratio(outside, deviation), n))
-    if claim.test == "no lower":
-        inside = (claim.margin + mean) * math.sqrt(n)
-        return replace(found, p=t_tail(_ratio(inside, deviation), n))
-    return replace(found, p=2 * t_tail(abs(effect) * math.sqrt(n), n))
 
 
-def _ratio(value: float, deviation: float) -> float:
-    return value / deviation if deviation else math.copysign(math.inf, value) if value else 0.0
+def _ahead(claim: Claim, difference: float) -> float:
+    """How far a difference is on the side of the claim; below zero on the other."""
+    return {
+        "higher": difference,
+        "lower": -difference,
+        "steadier": -difference,
+        "same": claim.margin - abs(difference),
+        "no lower": claim.margin + difference,
+    }[claim.test]
+
+
+def _is_right(claim: Claim, difference: float) -> bool:
+    """Whether a difference is as claimed; one that is as large as a margin is within it."""
+    ahead = _ahead(claim, difference)
+    return ahead >= 0 if claim.test in AGAINST_MARGIN else ahead > 0
 
 
 def corrected(found: Iterable[Finding]) -> list[Finding]:

@@ -30,8 +30,8 @@ END = "<!-- end of generated part -->"
 PART = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end of generated part -->", re.DOTALL)
 
 
-def part(one: Target, outcomes: Outcomes, claims: Sequence[Finding]) -> str:
-    """The results of a target: its numbers, then its claims."""
+def part(one: Target, outcomes: Outcomes, claims: Mapping[str, Sequence[Finding]]) -> str:
+    """The results of a target: its numbers, its claims, and those of others it shows."""
     budget = budget_of(one, outcomes)
     blocks = []
     rows = number_rows(one, outcomes, budget)
@@ -42,15 +42,30 @@ def part(one: Target, outcomes: Outcomes, claims: Sequence[Finding]) -> str:
         if left:
             others = ", ".join(f"{count} {verdict}" for verdict, count in left.items())
             blocks.append(f"Other published numbers of this place: {others}.")
-    told = [found for found in claims if found.n]
-    if told:
-        blocks.append(markdown(CLAIMS, claim_rows(told), right=(1, 2, 3, 4, 5)))
+    for key in (one.key, *one.claims_of):
+        told = [found for found in claims[key] if found.n]
+        if told and key != one.key:
+            blocks.append(f"The claims of `{key}`, which count there:")
+        if told:
+            blocks.append(markdown(CLAIMS, claim_rows(told), right=(1, 2, 3, 4, 5)))
     return "\n\n".join(blocks) or "Nothing is stored for this target yet."
 
 
-def target_page(one: Target, outcomes: Outcomes, claims: Sequence[Finding]) -> str:
-    """A page about one target."""
-    run = f"attractor reproduce {one.key} --budget {budget_of(one, outcomes)}"
+def target_page(
+    one: Target,
+    outcomes: Outcomes,
+    claims: Mapping[str, Sequence[Finding]],
+    options: str,
+) -> str:
+    """A page about one target.
+
+    Args:
+        one: the target.
+        outcomes: its results.
+        claims: of all targets, by their keys.
+        options: of the command that gave the results, such as ``--budget quick``.
+    """
+    run = f"attractor reproduce {one.key} {options}"
     lines = [f"# {one.key}: {one.what}", f"{one.document}, lines {one.lines} of its text. `{run}`."]
     lines += [f"{one.note[0].upper()}{one.note[1:]}."] if one.note else []
     return "\n\n".join([*lines, part(one, outcomes, claims)]) + "\n"
@@ -82,7 +97,7 @@ def content(name: str, claims: Mapping[str, Sequence[Finding]]) -> str:
     if name in RACES:
         return raced(name)
     one = target(name)
-    return part(one, kept(one), claims[one.key])
+    return part(one, kept(one), claims)
 
 
 def refreshed(text: str, claims: Mapping[str, Sequence[Finding]]) -> str:

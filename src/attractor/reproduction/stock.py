@@ -2,6 +2,7 @@
 
 from itertools import chain
 
+from attractor.reproduction.costs import costs
 from attractor.reproduction.outcomes import EXACT, WITHOUT_RUNS, Outcomes, stored
 from attractor.reproduction.published import of_target
 from attractor.reproduction.targets import TARGETS, Budget, Target
@@ -38,12 +39,12 @@ def status(target: Target) -> str:
 
 
 def _stored(target: Target, budget: Budget, found: Outcomes) -> str:
-    """How many of the variants have results at a budget, from how many seeds."""
+    """How many of the variants have results at a budget, from how many of the planned seeds."""
     asked = [target, *(TARGETS[key] for key in target.derived)]
     wanted = {
-        (name, label)
+        (name, label): len(seeds) or costs().get(name, {}).get("seeds", 0)
         for one in asked
-        for name, (_, labels) in one.experiments(budget).items()
+        for name, (seeds, labels) in one.experiments(budget).items()
         if not (budget == "quick" and name in one.experiments("full"))
         for label in labels
     }
@@ -55,5 +56,8 @@ def _stored(target: Target, budget: Budget, found: Outcomes) -> str:
         return ""
     counts = sorted(map(len, ran.values()))
     seeds = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else str(counts[0])
+    if any(len(done) < wanted[variant] for variant, done in ran.items()):
+        planned = {wanted[variant] for variant in ran}
+        seeds += f" of {'up to ' * (len(planned) > 1)}{max(planned)}"
     part = "" if len(ran) == len(wanted) else f"{len(ran)} of {len(wanted)} variants, "
     return f"{budget}, {part}{seeds} seed{'s' * (seeds != '1')}"

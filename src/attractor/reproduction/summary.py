@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from attractor.reproduction.claims import Finding
+from attractor.reproduction.claims import AGAINST_MARGIN, Finding
 from attractor.reproduction.costs import costs
 from attractor.reproduction.outcomes import WITHOUT_RUNS
 from attractor.reproduction.published import DOCUMENTS
@@ -117,6 +117,6 @@ def _short(one: Finding) -> str:
     lost = f", {one.diverged} diverged" if one.diverged else ""
     counted = f"{one.n} seed{'s' * (one.n != 1)}{lost}"
     seeds = "" if one.half_width is None and _computed(one) else counted
-    one_sided = one.claim.test in ("same", "no lower") and one.verdict != "holds"
+    one_sided = one.claim.test in AGAINST_MARGIN and one.verdict != "holds"
     told = (f"{difference} {half}".strip(), seeds, "" if one_sided else p and f"p {p}")
     return ", ".join(filter(None, told))

@@ -123,11 +123,12 @@ def all_claims(own: Target | None = None, new: Outcomes | None = None) -> dict[s
 
     Args:
         own: a target whose results are not the stored ones.
-        new: its results.
+        new: its results, which decide the claims of others that are shown with it, too.
     """
     each: list[tuple[str, Finding]] = []
+    anew = () if own is None or new is None else (own.key, *own.claims_of)
     for key, target in TARGETS.items():
-        found = new if own is not None and new is not None and key == own.key else kept(target)
+        found = new if new is not None and key in anew else kept(target)
         each += [(key, _examined(claim, found)) for claim in target.claims]
     done: dict[str, list[Finding]] = {key: [] for key in TARGETS}
     for (key, _), one in zip(each, corrected(one for _, one in each), strict=True):

@@ -70,7 +70,8 @@ class Claim:
         bound: a number in the place of the other variant.
         quick_labels: by the label of a variant, the one that the quick experiment has for it.
         margin: what counts as the same, in units of the measure.
-        split: takes the mean of a logged row of this split, from step ``first`` to ``last``.
+        split: takes the mean of a logged row of this split, from step ``first`` to ``last``, or
+            over the last fifth of the updates where there is no ``last``.
         other_first: where the window of the other one starts, if it has one of its own.
         other_last: and where that ends.
         swing: takes the mean change from one logged row to the next, in place of the mean.
@@ -130,6 +131,7 @@ class Target:
         tolerance: how far from a published number a mean may be and still count as close, in its
             unit.
         derived: the targets whose results this one is made of.
+        claims_of: those of them whose claims are shown with this one; they count there alone.
         contests: where this one counts who is among the best.
         note: what a reader must know: why there is no configuration, or what is different.
         see: a page of the documentation with more.
@@ -145,6 +147,7 @@ class Target:
     figure: str = ""
     tolerance: float = 1.0
     derived: tuple[str, ...] = ()
+    claims_of: tuple[str, ...] = ()
     contests: tuple[Contest, ...] = ()
     note: str = ""
     see: str = ""
@@ -198,6 +201,7 @@ def _target(key: str, entry: dict[str, Any]) -> Target:
         contests=contests,
         data=tuple(entry.pop("data", ())),
         derived=tuple(entry.pop("derived", ())),
+        claims_of=tuple(entry.pop("claims_of", ())),
         **entry,
     )
 

@@ -2,6 +2,7 @@
 
 import csv
 import lzma
+import math
 from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -61,7 +62,15 @@ def read_series(path: Path) -> Series:
     return read_answers(path)[0]
 
 
-def read_answers(path: Path, *, labelled: bool = True) -> tuple[Series, bool]:
+class _Row(NamedTuple):
+    """One series ``(time, dimensions)``, its label, and the number of its line."""
+
+    values: NDArray[np.float32]
+    label: str
+    line: int
+
+
+def read_answers(path: Path, *, labelled: bool = True, needed: bool = True) -> tuple[Series, bool]:
     """The time series of a file, and whether their labels are numbers rather than classes.
 
     They are where a ``.ts`` file says ``@targetlabel true``, and where all are numbers of which
@@ -70,12 +79,14 @@ def read_answers(path: Path, *, labelled: bool = True) -> tuple[Series, bool]:
     A line of a ``.ts`` file has any number of dimensions and then its class. One of a ``.tsv`` file
     has its class and then one dimension, between tabs, and one of a ``.csv`` file the same between
     commas, where a first line may name the columns. A shorter series ends with ``NaN``, as in
-    UCR's archive, or with nothing.
+    UCR's archive, or with nothing. Where no label is written at all, all are empty; one that is
+    missing beside others is a mistake. Lines of blanks are left out.
 
     Args:
         path: the file, plain or compressed.
         labelled: whether each series has its class; ``@classlabel false`` in a ``.ts`` file says so
             too.
+        needed: whether the classes matter; if not, some may be missing.
     """
     if not path.is_file():
         raise InputError(
@@ -84,10 +95,15 @@ def read_answers(path: Path, *, labelled: bool = True) -> tuple[Series, bool]:
         )
     form = path.with_suffix("").suffix if path.suffix in (".gz", ".xz") else path.suffix
     try:
-        lines = [line.strip() for line in read_text(path).splitlines()]
+        # before its first tab, a line has its label, which may be missing
+        spare = None if form in (".csv", ".ts") else " "
+        lines = [line.strip(spare) for line in read_text(path).splitlines()]
         said = {tuple(line.lower().split()[:2]) for line in lines if line.startswith("@")}
         labelled = labelled and ("@classlabel", "false") not in said
-        found = _padded(_parsed(lines, form, labelled))
+        rows = _parsed(lines, form, labelled)
+        if labelled and needed:
+            _expect_labels(rows)
+        found = _padded(rows)
         real = labelled and (("@targetlabel", "true") in said or _fractions(found.y))
         return (found if labelled else found._replace(y=[])), real
     except (ValueError, EOFError, OSError, lzma.LZMAError) as error:
@@ -97,25 +113,40 @@ def read_answers(path: Path, *, labelled: bool = True) -> tuple[Series, bool]:
         ) from error
 
 
-def _parsed(lines: list[str], form: str, labelled: bool) -> list[tuple[NDArray[np.float32], str]]:
+def _parsed(lines: list[str], form: str, labelled: bool) -> list[_Row]:
     """Each series with its label; what is wrong with a line is told with its number."""
-    rows: list[tuple[NDArray[np.float32], str]] = []
+    rows: list[_Row] = []
     for place, line in enumerate(lines, 1):
-        if not line or line[0] in "#@":
+        if not line.strip() or line[0] in "#@":
             continue
         try:
             if form == ".ts":
-                rows.append(_parse_ts(line, labelled))
+                rows.append(_Row(*_parse_ts(line, labelled), place))
                 continue
             cells = next(csv.reader([line])) if form == ".csv" else line.split("\t")
             label, *values = cells if labelled else ["", *cells]
             if not values:
                 raise ValueError(f"a line without {'commas' if form == '.csv' else 'tabs'}")
             if rows or not _names(values):
-                rows.append((_column(values), label))
+                rows.append(_Row(_column(values), label.strip(), place))
         except ValueError as error:
             raise ValueError(f"{error} (line {place})") from error
     return rows
+
+
+def _expect_labels(rows: list[_Row]) -> None:
+    """Refuse a label that is missing beside others, as among numbers NaN is."""
+    labels = [row.label for row in rows]
+    if not any(labels):
+        return
+    for place, label in enumerate(labels):
+        if not label:
+            raise ValueError(f"a series without a label (line {rows[place].line})")
+    for place, number in enumerate(_numbers(labels)):
+        if not math.isfinite(number):
+            raise ValueError(
+                f"the label {labels[place]}, which is no finite number (line {rows[place].line})"
+            )
 
 
 def _names(values: list[str]) -> bool:
@@ -136,36 +167,51 @@ def _column(values: list[str]) -> NDArray[np.float32]:
     ends = [place for place, value in enumerate(values, 1) if value.strip().lower() not in _FILL]
     if not ends:
         raise ValueError("a series without values")
-    return np.array([value.strip() or "nan" for value in values[: ends[-1]]], np.float32)[:, None]
+    return _floats([value.strip() or "nan" for value in values[: ends[-1]]])[:, None]
+
+
+def _floats(texts: list[str]) -> NDArray[np.float32]:
+    """Numbers, of which some may be missing (NaN) but none infinite."""
+    with np.errstate(over="ignore"):  # which is told below
+        found = np.array(texts, np.float32)
+    if (beyond := np.isinf(found)).any():
+        text = texts[int(beyond.argmax())].strip()
+        raise ValueError(f"the value {text}, which is infinite in single precision")
+    return found
 
 
 def _parse_ts(line: str, labelled: bool) -> tuple[NDArray[np.float32], str]:
     *dimensions, label = line.split(":") if labelled else [*line.split(":"), ""]
     if not dimensions:
         raise ValueError("a line without colons")
-    values = [np.array(one.split(","), np.float32) for one in dimensions]
-    return np.stack(values, 1), label
+    values = [_floats(one.split(",")) for one in dimensions]
+    return np.stack(values, 1), label.strip()
 
 
 def _fractions(labels: list[str]) -> bool:
     """Whether labels are numbers of which some are not whole."""
+    return any(not number.is_integer() for number in _numbers(labels))
+
+
+def _numbers(labels: list[str]) -> list[float]:
+    """Labels as numbers; none, where some are words."""
     try:
-        return any(not float(label).is_integer() for label in labels)
-    except (OverflowError, ValueError):
-        return False
+        return [float(label) for label in labels]
+    except ValueError:
+        return []
 
 
-def _padded(rows: list[tuple[NDArray[np.float32], str]]) -> Series:
+def _padded(rows: list[_Row]) -> Series:
     if not rows:
         raise ValueError("no series at all")
-    dimensions = sorted({x.shape[1] for x, _ in rows})
+    dimensions = sorted({row.values.shape[1] for row in rows})
     if len(dimensions) > 1:
         raise ValueError(f"series of {dimensions[0]} and of {dimensions[1]} dimensions")
-    lengths = np.array([len(x) for x, _ in rows])
-    x = np.zeros((len(rows), lengths.max(), rows[0][0].shape[1]), np.float32)
-    for place, (values, _) in enumerate(rows):
-        x[place, : len(values)] = values
-    if not (whole := np.isfinite(x).all((1, 2))).all():
-        raise ValueError(f"missing values (NaN) in series {int(whole.argmin())}, before its end")
+    lengths = np.array([len(row.values) for row in rows])
+    x = np.zeros((len(rows), lengths.max(), dimensions[0]), np.float32)
+    for place, row in enumerate(rows):
+        x[place, : len(row.values)] = row.values
+    if (missing := np.isnan(x).any((1, 2))).any():
+        raise ValueError(f"missing values (NaN) in series {int(missing.argmax())}, before its end")
     ragged = lengths.min() < lengths.max()
-    return Series(x, lengths if ragged else None, [label for _, label in rows])
+    return Series(x, lengths if ragged else None, [row.label for row in rows])
