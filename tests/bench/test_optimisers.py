@@ -354,9 +354,9 @@ def test_the_docs_show_what_was_measured() -> None:
     quick, longer, thousand, last, timed = found
     assert timed.by_time
     by_time = [below(timed, "pacer", n) for n in ("adam-cosine", "schedulefree", "prodigy")]
-    assert by_time == [5, 7, 6]
+    assert by_time == [6, 6, 5]
     updates = {one.task: one.updates for one in timed.outcomes if one.contender == "pacer"}
-    assert sorted(updates.values()) == [393, 420, 425, 431, 433, 434, 442]  # type: ignore[type-var]
+    assert sorted(updates.values()) == [388, 418, 431, 440, 444, 445, 463]  # type: ignore[type-var]
     found = [quick, longer, thousand, last]
     assert {*without_weights(quick.contenders)} <= {*quick.left_out}
     by = quick.by()
@@ -366,17 +366,16 @@ def test_the_docs_show_what_was_measured() -> None:
     assert len({task for task, _ in quick.places}) >= 8
     # what the pages say in words
     cosine = [below(one, "pacer", "adam-cosine") for one in found]
-    assert cosine == [5, 5, 5, 6]
+    assert cosine == [8, 6, 5, 6]
     within = [below(one, "pacer", "adam-cosine", within=1.05) for one in found]
-    assert within == [11 - 5, 7, 7, 6]
-    assert below(longer, "pacer", "adam-cosine", within=1.039) == 7
-    assert below(timed, "pacer", "adam-cosine", within=1.019) == 7
-    assert [below(one, "pacer", "schedulefree") for one in found] == [9, 7, 7, 8]
-    assert [below(one, "pacer", "prodigy-cosine") for one in (longer, thousand)] == [7, 7]
-    assert [below(one, "pacer", "prodigy") for one in found] == [8, 6, 6, 8]
-    assert [close(one, "pacer", 1.0) for one in (quick, longer, thousand, timed)] == [3, 3, 2, 4]
+    assert within == [11, 6, 6, 6]
+    assert below(thousand, "pacer", "adam-cosine", within=1.241) == 7
+    assert [below(one, "pacer", "schedulefree") for one in found] == [9, 6, 7, 8]
+    assert [below(one, "pacer", "prodigy-cosine") for one in (longer, thousand)] == [6, 7]
+    assert [below(one, "pacer", "prodigy") for one in found] == [9, 5, 6, 7]
+    assert [close(one, "pacer", 1.0) for one in (quick, longer, thousand, timed)] == [3, 4, 2, 5]
     assert [below(one, "anytime", "adam-cosine") for one in found] == [6, 3, 4, 5]
     tuned = [below(thousand, "pacer", name) for name in ("sgd-cosine", "nadamw-cosine")]
-    assert tuned == [4, 4]
-    assert below(longer, "pacer", "celo") == 7
+    assert tuned == [5, 4]
+    assert below(longer, "pacer", "celo") == 6
     assert below(quick, "pacer", "celo") == 8
