@@ -12,7 +12,7 @@ import pytest
 from attractor.errors import InputError
 from attractor.experiments.grid import axes, sweep_runs
 from attractor.experiments.search import search
-from attractor.experiments.space import Space
+from attractor.experiments.space import Space, listed
 from attractor.experiments.train import run_all, run_folder
 from attractor.runs.engines import ENGINES, Places
 from experiments.helpers import TINY, attractor, called, numbers
@@ -135,6 +135,53 @@ def test_searches_that_cannot_be_are_refused(tmp_path: Path) -> None:
         search(str(TINY), space, 1, changes=SHORT, out=tmp_path)
     with pytest.raises(InputError, match=r"expected a measure to search by .*but got 'speed'"):
         search(str(TINY), space, 1, changes=SHORT, only=["LSTM"], measure="speed", out=tmp_path)
+
+
+def test_a_search_takes_json_and_tells_the_whole_command_of_its_best(tmp_path: Path) -> None:
+    """What was given counts in the command too, and is quoted where a shell needs it."""
+    command = ("sweep", TINY, "--grid", "model.hidden_size=2,4", "--only", "LSTM", "--trials", "1")
+    short = ("--seeds", "0", "--set", "train.steps=3", "--set", "train.eval_every=2")
+    whole = (*command, *short, "--out", tmp_path, "-j", "1", "-q")
+    told = called(*whole).stdout.splitlines()[-1]
+    assert told.startswith("best by valid loss: attractor run ")
+    assert "--only LSTM --set train.steps=3 --set train.eval_every=2 --set 'seeds=[0]'" in told
+    [row] = json.loads(called(*whole, "--json").stdout)
+    assert row["settings"]["model.hidden_size"] in ("2", "4")
+    assert told.endswith(f"--set model.hidden_size={row['settings']['model.hidden_size']}")
+    assert (row["status"], row["measure"], row["value"] > 0) == ("complete", "valid loss", True)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--report", "page.html"], "Try `attractor report "),
+        (["--retry"], "does not go back to points that failed"),
+        (["--track", "tensorboard"], "Try `attractor track "),
+        (["--dry-run"], "where a search looks follows"),
+    ],
+)
+def test_what_a_search_cannot_follow_is_refused(
+    given: list[str], said: str, tmp_path: Path
+) -> None:
+    command = ("sweep", TINY, "--grid", "model.hidden_size=2,4", "--trials", "1")
+    refused = called(*command, "--out", tmp_path, *given)
+    assert refused.returncode == 2
+    assert f"expected {given[0]} without --trials, but got both" in refused.stderr
+    assert said in refused.stderr
+
+
+def test_a_range_needs_a_search() -> None:
+    with pytest.raises(InputError, match=r"list of values for a.b, but got '8\.\.24'.*--trials 20"):
+        listed(["c=1,2", "a.b=8..24"])
+
+
+def test_a_report_of_a_sweep_tells_of_runs_that_failed(tmp_path: Path) -> None:
+    grid = ("--grid", "optimiser.lr=0.1,1e38", "--only", "LSTM", "--seeds", "0")
+    page = tmp_path / "page.html"
+    short = ("--set", "train.steps=4", "--out", tmp_path, "-j", "1", "-q", "--report", page)
+    done = called("sweep", TINY, *grid, *short)
+    assert done.returncode == 1
+    assert "1 run failed and was left out of all means" in page.read_text()
 
 
 @pytest.mark.timeout(240)

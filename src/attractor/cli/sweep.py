@@ -1,6 +1,9 @@
 """``attractor sweep``: an experiment at every point of a grid, or where a search looks."""
 
+import json
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +14,7 @@ from attractor.cli.track import TRACK_HELP, following
 from attractor.errors import InputError
 
 if TYPE_CHECKING:
-    from attractor.experiments.search import Found
+    from attractor.experiments.search import Found, Trial
 
 
 def sweep(
@@ -55,7 +58,8 @@ def sweep(
 ) -> None:
     """Do an experiment at every point of a grid. Runs that are done are not done again."""
     from attractor.cli.progress import Watch
-    from attractor.experiments.grid import axes, sweep_runs
+    from attractor.experiments.grid import sweep_runs
+    from attractor.experiments.space import Space, listed
     from attractor.experiments.train import run_all, run_folder
     from attractor.files import check_target
     from attractor.runs.engines import Places
@@ -68,14 +72,9 @@ def sweep(
     changes = [*(change or []), *([f"seeds={seeds}"] if seeds else [])]
     places = Places(engine, jobs, address)
     if trials is not None:
-        if dry_run or track:
-            option = "--dry-run" if dry_run else "--track"
-            raise InputError(
-                f"expected {option} without --trials, but got both: where a search looks follows "
-                "from what it finds. Leave one out, or use `attractor track` after it."
-            )
+        given = {"--dry-run": dry_run, "--track": track, "--report": report, "--retry": retry}
+        _refuse_with_trials([option for option, value in given.items() if value], name, out)
         from attractor.experiments.search import search
-        from attractor.experiments.space import Space
 
         found = search(
             name,
@@ -89,9 +88,12 @@ def sweep(
             data=data,
             on_trial=lambda told: None if quiet else print(told, file=sys.stderr),
         )
-        _tell(name, found)
+        if as_json:
+            typer.echo(json.dumps([_as_row(found, one) for one in found.trials], indent=1))
+        else:
+            _tell(name, found, only or [], changes)
         return
-    configs = sweep_runs(name, axes(grid or []), changes, only or [])
+    configs = sweep_runs(name, listed(grid or []), changes, only or [])
     if dry_run:
         for config in configs:
             typer.echo(str(run_folder(out, config)))
@@ -100,13 +102,37 @@ def sweep(
     with following(track, every, out), Watch(configs, out, quiet=quiet) as watch:
         ended = run_all(configs, out, data=data, places=places, retry=retry, on_end=watch.end)
     explain(ended)
-    folders = [run_folder(out, one.config) for one in ended if one.how == "done"]
+    folders = [run_folder(out, one.config) for one in ended if one.how in ("done", "failed")]
     if folders and not any(one.how == "stopped" for one in ended):
         show(folders, report, as_json)
     raise typer.Exit(exit_code([one.how for one in ended]))
 
 
-def _tell(name: str, found: "Found") -> None:
+def _refuse_with_trials(options: Sequence[str], name: str, out: Path) -> None:
+    """Say of options that a search cannot follow what to do in their place."""
+    instead = {
+        "--dry-run": "where a search looks follows from what it finds. Leave one out",
+        "--track": f"Try `attractor track {out / Path(name).stem}` after it",
+        "--report": f"Try `attractor report {out / Path(name).stem}` after it",
+        "--retry": "a search does not go back to points that failed. Leave --retry out",
+    }
+    for option in options:
+        raise InputError(f"expected {option} without --trials, but got both: {instead[option]}.")
+
+
+def _as_row(found: "Found", trial: "Trial") -> dict[str, object]:
+    """A trial of a search for machines to read."""
+    settings = dict(zip(found.keys, trial.values, strict=True))
+    return {
+        "trial": trial.number,
+        "measure": found.measure,
+        "value": trial.value,
+        "settings": settings,
+        "status": trial.status,
+    }
+
+
+def _tell(name: str, found: "Found", only: Sequence[str], changes: Sequence[str]) -> None:
     """Print what was tried, the best first, and how to run the best."""
     from attractor.cli.tables import table
 
@@ -116,6 +142,8 @@ def _tell(name: str, found: "Found") -> None:
     ]
     table(["trial", found.measure, *found.keys, "status"], rows, right=(0, 1))
     if found.best is not None:
-        best = zip(found.keys, found.best.values, strict=True)
-        settings = " ".join(f"--set {key}={value}" for key, value in best)
-        typer.echo(f"best by {found.measure}: attractor run {name} {settings}")
+        best = map("=".join, zip(found.keys, found.best.values, strict=True))
+        words = ["attractor", "run", name]
+        words += [word for label in only for word in ("--only", label)]
+        words += [word for change in (*changes, *best) for word in ("--set", change)]
+        typer.echo(f"best by {found.measure}: {shlex.join(words)}")

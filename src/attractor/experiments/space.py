@@ -81,6 +81,24 @@ class Space(NamedTuple):
             yield f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
+def listed(grids: Iterable[str]) -> list[Axis]:
+    """The axes of a grid of which every point is run: lists of values, no ranges.
+
+    Example:
+        >>> listed(["optimiser.lr=0.1,0.01"])
+        [Axis(key='optimiser.lr', values=('0.1', '0.01'))]
+    """
+    found = axes(grids)
+    for axis in found:
+        if any(map(RANGE.fullmatch, axis.values)):
+            raise InputError(
+                f"expected a list of values for {axis.key}, but got "
+                f"{shortened(','.join(axis.values))}: a range is for a search. "
+                "Try --trials 20, or write the values."
+            )
+    return found
+
+
 def _choice(axis: Axis) -> tuple[str, ...] | Range:
     match = RANGE.fullmatch(axis.values[0]) if len(axis.values) == 1 else None
     if match is None:
@@ -95,7 +113,3 @@ def _choice(axis: Axis) -> tuple[str, ...] | Range:
             f"{shortened(axis.values[0])}. Try 1e-4..1e-1:log."
         )
     return Range(low, high, bool(match[3]))
-
-
-def _number(text: str) -> float:
-    return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
