@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from attractor.checks import flag, one_of, positive, whole
+from attractor.checks import flag, instance, one_of, positive, whole
 from attractor.errors import InputError
 from attractor.reproduction.targets import target
 
@@ -45,3 +45,11 @@ def test_of_many_names_the_nearest_are_told_and_where_the_others_are() -> None:
     )
     with pytest.raises(InputError, match="but got 'zzzzz'. `attractor reproduce list` shows all.$"):
         target("zzzzz")
+
+
+@pytest.mark.parametrize(
+    ("value", "got"), [("er", "'er'"), (int, "the class int"), (3.0, "3.0"), (None, "None")]
+)
+def test_what_is_of_another_kind_is_named(value: object, got: str) -> None:
+    with pytest.raises(InputError, match=rf"expected seed to be a int, but got {got}\. Try 3\."):
+        instance("seed", value, int, "3")

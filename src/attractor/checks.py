@@ -2,8 +2,11 @@
 
 import math
 from collections.abc import Iterable
+from typing import TypeVar
 
-from attractor.errors import InputError, unknown
+from attractor.errors import InputError, shortened, unknown
+
+T = TypeVar("T")
 
 
 def whole(name: str, value: object, least: int) -> int:
@@ -52,6 +55,19 @@ def number(name: str, value: object, least: float, most: float = math.inf) -> fl
     if not least <= value <= most or math.isinf(value):
         bounds = f"at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
         raise InputError(f"expected {name} to be {bounds}, but got {value}. Try {name}={least:g}.")
+    return value
+
+
+def instance(name: str, value: object, kind: type[T], hint: str) -> T:
+    """The value, once it is known to be one of a kind, and not the kind itself or its name.
+
+    Example:
+        >>> instance("generator", 3, int, "3")
+        3
+    """
+    if not isinstance(value, kind):
+        got = f"the class {value.__name__}" if isinstance(value, type) else shortened(value)
+        raise InputError(f"expected {name} to be a {kind.__name__}, but got {got}. Try {hint}.")
     return value
 
 

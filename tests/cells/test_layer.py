@@ -27,6 +27,8 @@ def test_unknown_cell_names_the_nearest() -> None:
 def test_something_that_is_no_cell() -> None:
     with pytest.raises(InputError, match="a key of CELLS or a Cell class, but got"):
         Recurrent(torch.nn.LSTM, 3, 4)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="a GRUCell that is made already. Try GRUCell itself"):
+        Recurrent(GRUCell(3, 4), 3, 4)
 
 
 def test_unknown_option_names_the_nearest() -> None:

@@ -360,3 +360,30 @@ def test_a_strategy_may_go_on_with_another_model(strategy: Strategy) -> None:
     assert parameters(learner.model).shape == parameters(mlp(16, 16)).shape
     assert not torch.equal(parameters(learner.model), parameters(mlp(16, 16)))  # it learns
     assert learner.result().model is learner.model
+
+
+def test_a_strategy_may_be_a_name_or_a_table() -> None:
+    """By name as by itself, to the last digit, with options and combined."""
+    spec = {"name": "er", "size": 30, "also": {"name": "ewc", "strength": 3.0}}
+    same = combine(ER(size=30), EWC(3.0))
+    results = [train(mlp(), digits(2), one, iterations=12, seed=1) for one in (spec, same, "er")]
+    by_table, by_itself, plain = [parameters(one.model) for one in results]
+    assert torch.equal(by_table, by_itself)
+    assert not torch.equal(by_table, plain)
+
+
+@pytest.mark.parametrize(
+    ("model", "stream", "strategy", "said"),
+    [
+        ("mlp", None, None, "expected model to be a Module, but got 'mlp'"),
+        (None, "permuted", None, "expected stream to be a Stream, but got 'permuted'"),
+        (None, None, ER, r"expected strategy to be a Strategy, but got the class ER. Try ER\(\)"),
+        (None, None, "era", "name of a known strategy .* but got 'era'. Did you mean 'er"),
+        (None, None, {"name": "er", "sise": 3}, "known option of the strategy er"),
+    ],
+)
+def test_what_is_no_model_stream_or_strategy_is_named(
+    model: Any, stream: Any, strategy: Any, said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        Learner(model or mlp(), stream or digits(2), strategy)

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from attractor.errors import InputError
 from attractor.models import MLP, LanguageModel, Point
-from attractor.optimisers import Anytime
+from attractor.optimisers import DMSGD, Anytime
 from attractor.tasks import Digits, LanguageTask, Rosenbrock
 from attractor.training import Plan, Supervised, Tuning, evaluate, fit
 
@@ -174,3 +174,10 @@ def test_a_model_of_another_vocabulary_is_refused() -> None:
     placed = LanguageModel("gru", 4, 4, [4])
     placed.places = nn.Embedding(70, 4)  # a table of something else
     fit(placed, task, steps=1, batch_size=1)
+
+
+def test_a_rule_that_is_not_made_and_a_model_by_name_are_refused() -> None:
+    with pytest.raises(InputError, match=r"options of DMSGD by name.*DMSGD.pretrained\(\)\(model"):
+        fit(model(), (X, Y), optimiser=DMSGD, steps=1)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected model to be a Module, but got the class Linear"):
+        fit(nn.Linear, (X, Y), steps=1)  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from attractor.continual.result import accuracy as accuracy
 from attractor.continual.strategies.agem import AGEM as AGEM
 from attractor.continual.strategies.base import Loss as Loss
 from attractor.continual.strategies.base import Strategy as Strategy
+from attractor.continual.strategies.choose import strategy_of as strategy_of
 from attractor.continual.strategies.combined import combine as combine
 from attractor.continual.strategies.der import DER as DER
 from attractor.continual.strategies.derpp import DERpp as DERpp

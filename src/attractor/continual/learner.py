@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import SGD
 
 from attractor.cells.base import penalised
-from attractor.checks import whole
+from attractor.checks import instance, whole
 from attractor.continual import rates
 from attractor.continual.draws import Draws
 from attractor.continual.fitting import check, check_limits, per_task, room_for
@@ -21,7 +21,7 @@ from attractor.continual.identity import expect_same, identity
 from attractor.continual.result import CurvePoint, Result, accuracies, bytes_of
 from attractor.continual.stopping import Patience
 from attractor.continual.strategies.base import Loss, Strategy
-from attractor.continual.strategies.naive import Naive
+from attractor.continual.strategies.choose import strategy_of
 from attractor.errors import InputError
 from attractor.optimisers import Maker, attach, choose
 from attractor.state import cloned
@@ -47,7 +47,8 @@ class Learner:
         model: the network; samples come first in what it is given, so a recurrent layer needs
             ``batch_first=True``.
         stream: the tasks.
-        strategy: how to learn them; ``None`` means one after the other (`Naive`).
+        strategy: how to learn them, as itself, by its key in ``STRATEGIES``, or as a table with
+            ``name`` and options; ``None`` means one after the other (`Naive`).
         optimiser: what makes one from parameters, a key of ``OPTIMISERS``, or a table with a
             ``name`` and options; learned or not. It lives through all tasks.
         batch_size: samples in a batch.
@@ -89,7 +90,7 @@ class Learner:
         self,
         model: nn.Module,
         stream: Stream,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | Mapping[str, Any] | None = None,
         *,
         optimiser: Maker | str | Mapping[str, Any] = PLAIN,
         batch_size: int = 10,
@@ -109,6 +110,8 @@ class Learner:
         patience: int | None = None,
         eval_every: int | None = None,
     ) -> None:
+        instance("model", model, nn.Module, "MLP([64, 32, 10])")
+        instance("stream", stream, Stream, "permuted_images(...)")
         self.batch_size = whole("batch_size", batch_size, 1)
         self.epochs, self.iterations = whole("epochs", epochs, 1), per_task(iterations, len(stream))
         self.plan = Plan(
@@ -128,7 +131,7 @@ class Learner:
         self.split = split
         self.base: Loss = stream[0].loss if loss is None else loss
         self.stream = stream
-        self.strategy = strategy if strategy is not None else Naive()
+        self.strategy = strategy_of(strategy)
         check_limits(self.strategy, model, optimiser, stream)
         self._generator = torch.Generator().manual_seed(seed)
         draws = torch.randint(2**62, (), generator=self._generator)

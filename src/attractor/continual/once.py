@@ -1,5 +1,6 @@
 """A whole stream in one call."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from torch import nn
@@ -12,14 +13,17 @@ from attractor.training.process import finish
 
 
 def train(
-    model: nn.Module, stream: Stream, strategy: Strategy | None = None, **options: Any
+    model: nn.Module,
+    stream: Stream,
+    strategy: Strategy | str | Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> Result:
     """Learn a stream from its first task to its last.
 
     Args:
         model: the network.
         stream: the tasks.
-        strategy: how to learn them.
+        strategy: how to learn them, as itself, by its key, or as a table with ``name`` and options.
         options: as for `Learner`: optimiser, batch_size, epochs, iterations, seed and so on.
 
     Example:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from torch import Tensor, nn
 
-from attractor.errors import InputError
+from attractor.errors import InputError, shortened
 from attractor.optimisers.state import State
 from attractor.optimisers.view import View
 
@@ -81,8 +81,14 @@ class Rule(nn.Module, ABC):
     options: dict[str, Any]
     """What the rule was made with, for its file."""
 
-    def __new__(cls, **given: Any) -> Self:
+    def __new__(cls, *unnamed: Any, **given: Any) -> Self:
         """Note what the rule is made with, before it is made."""
+        if unnamed:
+            raise InputError(
+                f"expected options of {cls.__name__} by name, for it makes an update rule and not "
+                f"yet an optimiser, but got {shortened(unnamed[0], 60)}. Try "
+                f"{cls.__name__}.pretrained()(model.parameters())."
+            )
         rule = super().__new__(cls)
         known = inspect.signature(cls.__init__).parameters.values()
         defaults = {p.name: p.default for p in known if p.default is not p.empty}

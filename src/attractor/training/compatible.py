@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
+from attractor.checks import instance
 from attractor.errors import InputError
 from attractor.tasks import IGNORE, Batch, Judged, Task
 from attractor.tasks.answers import answer
@@ -25,6 +26,7 @@ def check(model: nn.Module, task: Task) -> None:
         >>> from attractor.tasks import Digits
         >>> check(nn.Linear(64, 10), Digits(order="flat"))
     """
+    instance("model", model, nn.Module, "MLP([784, 32, 10])")
     _check_vocabulary(model, task)
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     some, training = task.shown().to(device), model.training

@@ -85,6 +85,12 @@ def resolve(cell: str | CellFactory) -> CellFactory:
     """What makes the cell meant by a key of ``CELLS``, ``module:Class``, a class or a function."""
     if isinstance(cell, str):
         cell = lookup("cell", CELLS, cell)
+    if isinstance(cell, Cell):
+        made = type(cell).__name__
+        raise InputError(
+            f"expected cell to be a key of CELLS or a Cell class, but got a {made} that is made "
+            f"already. Try {made} itself, and its options beside it."
+        )
     if issubclass(cell, Cell) if inspect.isclass(cell) else callable(cell):
         return cell
     raise InputError(

@@ -18,7 +18,7 @@ from attractor.continual.identity import expect_same, identity
 from attractor.continual.lifelong.measures import LifelongResult
 from attractor.continual.lifelong.triggers import Trigger
 from attractor.continual.strategies.base import Strategy
-from attractor.continual.strategies.naive import Naive
+from attractor.continual.strategies.choose import strategy_of
 from attractor.errors import InputError
 from attractor.optimisers import Maker, attach, choose
 from attractor.state import cloned
@@ -91,8 +91,9 @@ class Curriculum:
     Args:
         model: the network.
         levels: as `attractor.continual.lifelong.levels` makes them.
-        strategy: any; ``None`` means to learn one level after the other. The thesis's is
-            ``GEM(200, memory="ring")``, which has the last ten sequences of each of 20 levels.
+        strategy: any, as itself, by its key or as a table; ``None`` means to learn one level after
+            the other. The thesis's is ``GEM(200, memory="ring")``, which has the last ten sequences
+            of each of 20 levels.
         optimiser: as for `attractor.continual.Learner`.
         rules: when a level is passed.
         seed: decides the batches, the growth, all that the strategy draws, and dropout. On the CPU
@@ -127,7 +128,7 @@ class Curriculum:
         self,
         model: nn.Module,
         levels: Stream,
-        strategy: Strategy | None = None,
+        strategy: Strategy | str | Mapping[str, Any] | None = None,
         *,
         optimiser: Maker | str | Mapping[str, Any] = "adam",
         rules: Rules | None = None,
@@ -141,7 +142,7 @@ class Curriculum:
                 f"expected a size to grow to beside the trigger {trigger!r}, but got none. Try "
                 "Rules(grow_to=256)."
             )
-        self.strategy = strategy if strategy is not None else Naive()
+        self.strategy = strategy_of(strategy)
         self.log_every = whole("log_every", log_every, 1)
         grows: Any = None if self.rules.grow_to is None else "wider"
         check_limits(self.strategy, model, optimiser, levels, grows=grows)

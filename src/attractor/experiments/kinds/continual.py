@@ -9,7 +9,7 @@ import torch
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from attractor.continual import STRATEGIES, Learner, Strategy, callback_named, combine
+from attractor.continual import Learner, callback_named
 from attractor.continual.metrics import MEASURES, NAMES
 from attractor.errors import InputError
 from attractor.experiments.config import Kind, RunConfig
@@ -107,7 +107,7 @@ def build(config: ContinualRun, context: Context) -> Work:
     learner = Learner(
         model.to(device),
         stream,
-        build_strategy(config.strategy),
+        config.strategy,
         optimiser=spec,
         batch_size=config.train.batch_size,
         iterations=config.train.steps,
@@ -177,14 +177,6 @@ def build_stream(config: ContinualRun, context: Context, device: torch.device) -
     if soft is not None:
         stream = blurred(stream, soft, generator=seeded(config.seed, "blurred"))
     return stream
-
-
-def build_strategy(spec: Spec) -> Strategy:
-    """The strategy of a configuration, or several of them combined."""
-    options = dict(spec)
-    also = options.pop("also", None)
-    made: Strategy = make("strategy", STRATEGIES, options)
-    return combine(made, build_strategy(also)) if also else made
 
 
 KIND = Kind(ContinualRun, build)

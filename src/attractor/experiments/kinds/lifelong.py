@@ -11,7 +11,6 @@ from attractor.continual.lifelong import TRIGGERS, Curriculum, Rules, levels
 from attractor.continual.lifelong.levels import KINDS, Levels
 from attractor.continual.lifelong.measures import MEASURES
 from attractor.experiments.config import Kind, RunConfig, Settings
-from attractor.experiments.kinds.continual import build_strategy
 from attractor.experiments.kinds.parts import Spec, derived_seed, device_of, seeded
 from attractor.experiments.work import Work
 from attractor.models import make_model
@@ -79,7 +78,7 @@ def build(config: LifelongRun, context: Context) -> Work:
     learner = Curriculum(
         model.to(device),
         stream,
-        build_strategy(config.strategy),
+        config.strategy,
         optimiser=config.optimiser,
         rules=config.train.rules,
         trigger=None if trigger is None else make("trigger", TRIGGERS, trigger),

@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+from io import BytesIO, TextIOWrapper
 from itertools import product
 from pathlib import Path
 from typing import Literal
@@ -14,18 +15,21 @@ Half = Literal["train", "valid", "test"]
 CORPORA = {"ptb": "ptb.{half}.txt", "wikitext-2": "wiki.{half}.tokens"}
 """What the files of known corpora are called, in a folder of the corpus's name."""
 
+UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress}
+"""By its ending, how a file is unpacked."""
+
 
 def read_text(path: Path) -> str:
     """The text of a file, which may be compressed (``.gz``, ``.xz``).
 
+    Lines end in ``\\n``, whatever they end in there; a mark of the byte order, as spreadsheets
+    write it, is no part of the text.
+
     Raises:
         ValueError, OSError, EOFError, lzma.LZMAError: if it is damaged or not UTF-8.
     """
-    if path.suffix == ".gz":
-        return gzip.decompress(path.read_bytes()).decode()
-    if path.suffix == ".xz":
-        return lzma.decompress(path.read_bytes()).decode()
-    return path.read_text(encoding="utf-8")
+    read = UNPACK.get(path.suffix, bytes)(path.read_bytes())
+    return TextIOWrapper(BytesIO(read), encoding="utf-8-sig").read()
 
 
 def load_text(name: str, half: Half, root: str | Path | None = None) -> str:
