@@ -70,7 +70,7 @@ def test_a_race_counts_who_got_there_when_and_how_the_others_ended() -> None:
 
 @pytest.mark.usefixtures("made_up")
 def test_a_run_that_diverged_counts_for_its_whole_budget() -> None:
-    found = curves("made-up")
+    found = curves(races.RACES["made-up"])
     assert list(found) == ["NRU", "GRU", "GORU"]  # EURNN was not run
     assert (found["NRU"].at, found["NRU"].given) == ((9_000, 12_000, 12_250), (30_000,))
 
@@ -81,7 +81,7 @@ def test_every_race_stands_on_a_page_and_its_figure_has_a_line_for_each_network(
     no_claims: Any = {}
     assert content("copy-race", no_claims) == raced("copy-race")
     (ax,) = draw("chandar-4.1").axes
-    assert len(ax.lines) == len(curves("copy-race"))
-    for line, one in zip(ax.lines, curves("copy-race").values(), strict=True):
+    assert len(ax.lines) == len(curves(RACES["copy-race"]))
+    for line, one in zip(ax.lines, curves(RACES["copy-race"]).values(), strict=True):
         assert str(line.get_label()).endswith(f"{len(one.at)} of {one.n}")
         assert np.asarray(line.get_ydata())[-1] == pytest.approx(1 - len(one.at) / one.n)

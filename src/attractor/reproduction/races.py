@@ -58,14 +58,9 @@ RACES: dict[str, Race] = {
 """By the name of a generated part, what it shows."""
 
 
-def curves(name: str) -> dict[str, Survival]:
-    """By variant, how many of its stored runs have not solved the task by each step.
-
-    Args:
-        name: a key of ``RACES``.
-    """
-    race = RACES[name]
-    found, steps = stored(race.experiment), _budget(race.experiment)
+def curves(race: Race) -> dict[str, Survival]:
+    """By variant, how many of its stored runs have not solved the task by each step."""
+    found, steps = stored(race.experiment), budget(race.experiment)
     labels = race.rows or {label: label for label in load(race.experiment)[1].variants()}
     each = {label: _curve(found, race.experiment, label, steps) for label in labels}
     return {label: one for label, one in each.items() if one.n}
@@ -78,7 +73,7 @@ def raced(name: str) -> str:
         name: a key of ``RACES``.
     """
     race = RACES[name]
-    found, each = stored(race.experiment), curves(name)
+    found, each = stored(race.experiment), curves(race)
     unit = _symbol(race.experiment)
     first = each[race.beside]
     rows = []
@@ -90,10 +85,11 @@ def raced(name: str) -> str:
         )
     seeds = {one.n for one in each.values()}
     count = f"{min(seeds)} to {max(seeds)}" if len(seeds) > 1 else f"{max(seeds)}"
-    budget, beside = _budget(race.experiment), race.rows.get(race.beside, race.beside)
+    beside = race.rows.get(race.beside, race.beside)
     told = (
-        f"`attractor run {race.experiment}`, {count} seeds, at most {budget:,} updates; p of a "
-        f"log-rank test beside {beside}. A symbol is worth {unit:.4f} nats."
+        f"`attractor run {race.experiment}`, {count} seeds, at most "
+        f"{budget(race.experiment):,} updates; p of a log-rank test beside {beside}. "
+        f"A symbol is worth {unit:.4f} nats."
     )
     return f"{markdown(('network', *COLUMNS), rows, right=(1, 3, 4))}\n\n{told}"
 
@@ -140,7 +136,8 @@ def _endings(found: Outcomes, experiment: str, label: str, unit: float) -> list[
     ]
 
 
-def _budget(experiment: str) -> int:
+def budget(experiment: str) -> int:
+    """How many updates a run of an experiment has at most."""
     return int(load(experiment)[1].tables["train"]["steps"])
 
 

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from attractor.dynamics import path_lengths, shortest_paths
 from attractor.dynamics.plots import draw_heatmap, draw_histogram, draw_lines, subplots
+from attractor.report.papers.kept import race_of
 from attractor.reproduction.computed.adding import copier, memory_changes
-from attractor.reproduction.races import RACES, curves
+from attractor.reproduction.races import RACES, Race
 from attractor.tasks import CopyMemory
 
 if TYPE_CHECKING:
@@ -48,15 +49,7 @@ def figure_3_5(simulations: int = 2_000) -> Figure:
 
 def figure_4_1() -> Figure:
     """The share of stored runs that have not yet solved copying after 100 steps, by updates."""
-    figure, axes = subplots(1, 1, size=4)
-    (ax,) = axes[0]
-    for place, (label, one) in enumerate(curves("copy-race").items()):
-        name = f"{RACES['copy-race'].rows[label]}: {len(one.at)} of {one.n}"
-        steps, share = [*one.steps, 30_000], [*one.share, one.share[-1]]
-        ax.step(steps, share, ("-", "--", "-.", ":")[place % 4], where="post", label=name)
-    ax.set(xlabel="update", ylabel="share of runs that have not solved it", ylim=(-0.03, 1.03))
-    figure.legend(loc="outside lower center", ncols=2)
-    return figure
+    return race_of(RACES["copy-race"])
 
 
 def figure_4_2(lag: int = 30, steps: int = 1500) -> Figure:
@@ -74,6 +67,16 @@ def figure_4_2(lag: int = 30, steps: int = 1500) -> Figure:
         f"(without memory {task.baseline:.4f})"
     )
     return figure
+
+
+def figure_4_3() -> Figure:
+    """The share of stored quick runs that have not yet solved copying after 1 to T steps."""
+    return race_of(Race("variable-copy-quick", "NRU"))
+
+
+def figure_4_5() -> Figure:
+    """The share of stored quick runs that have not yet solved denoising, by updates."""
+    return race_of(Race("denoise-quick", "NRU"))
 
 
 def figure_4_7(lag: int = 30, steps: int = 600) -> Figure:

@@ -13,12 +13,17 @@ from attractor.dynamics import Landscape, euler, vector_field
 from attractor.dynamics.plots import COLOURS, draw_field, draw_surface, subplots
 from attractor.models import MLP
 from attractor.report.papers import decaynet
+from attractor.report.papers.kept import along, spreads
 from attractor.reproduction.computed.learners import two_tasks
 from attractor.reproduction.computed.systems import MINIMA, terrain
 from attractor.tasks.streams import permuted_images
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+COURSES = {"accuracy": "ACC", "task_1": "accuracy on task 1"}
+NETS = ("HCN", "split-HCN")
 
 
 def rough(x: Tensor, y: Tensor) -> Tensor:
@@ -119,6 +124,80 @@ def learned_rates(tasks: int = 5, iterations: int = 100) -> tuple[Tensor, list[t
     strategy = MetaSGDCL()
     train(model, stream, strategy, iterations=iterations, seed=0)
     return strategy.rates, [(name, p.numel()) for name, p in model.named_parameters()]
+
+
+def figure_6_3() -> Figure:
+    """Stored runs on permuted MNIST: ACC and the accuracy on task 1, after each of ten tasks."""
+    labels = {
+        "MetaSGD-CL": "MetaSGD-CL",
+        "ER": "ER",
+        "GEM": "GEM",
+        "EWC, strength 1": "EWC",
+        "HAT, 400 wide, lr 0.05": "HAT",
+        "Singular": "singular",
+    }
+    return along("permuted-mnist", labels, COURSES, step="tasks learnt")
+
+
+def figure_6_4() -> Figure:
+    """The same on incremental CIFAR-10, which stands in for CIFAR-100: three tasks."""
+    labels = {
+        "MetaSGD-CL": "MetaSGD-CL",
+        "ER + MLP": "ER",
+        "GEM, 250 memories + MLP": "GEM",
+        "EWC + MLP": "EWC",
+        "HAT, 400 wide + MLP": "HAT",
+        "MLP": "singular",
+    }
+    return along("incremental-cifar10", labels, COURSES, step="tasks learnt")
+
+
+def figure_6_5() -> Figure:
+    """MetaSGD-CL beside ER with small rings of memories, as the text and as the script have it."""
+    return _pairs("rings", "ring 100")
+
+
+def figure_6_6() -> Figure:
+    """MetaSGD-CL beside ER with 25 updates a task, as the text and as the script have it."""
+    return _pairs("few", "25 updates")
+
+
+def figure_6_7() -> Figure:
+    """MetaSGD-CL beside ER with half of the pixels shuffled, as the text and the script have it."""
+    return _pairs("noise", "noise 50%")
+
+
+def _pairs(change: str, ending: str) -> Figure:
+    labels = {f"{name}, {ending}": name for name in ("MetaSGD-CL", "ER")}
+    panels = {
+        f"{ending}, {protocol}": (f"permuted-mnist-{change}{form}", labels)
+        for protocol, form in (("the text", ""), ("the released script", "-released"))
+    }
+    return spreads(panels, ("first_task_accuracy", "accuracy"))
+
+
+def figure_6_13() -> Figure:
+    """Networks without a strategy on twenty permutations: ACC and the accuracy on task 1."""
+    labels = {name: name for name in ("HCN", "MLP", "Large-MLP", "Res-MLP")}
+    return along("permuted-mnist-networks", labels, COURSES, step="tasks learnt")
+
+
+def figure_6_16() -> Figure:
+    """How much the final accuracy on task 1 varies over seeds, HCN beside MLP."""
+    panels = {
+        name or "no strategy": (
+            "permuted-mnist-networks",
+            {f"{name} + {net}" if name else net: net for net in ("HCN", "MLP")},
+        )
+        for name in ("", "EWC", "GEM", "Stable")
+    }
+    return spreads(panels, ("first_task_accuracy",))
+
+
+def figure_6_17() -> Figure:
+    """Split-HCN, of which the first layer alone goes on learning, beside HCN."""
+    labels = {f"{one} + {net}": f"{one}, {net}" for one in ("GEM", "Stable") for net in NETS}
+    return along("permuted-mnist-networks", labels, COURSES, step="tasks learnt")
 
 
 def figure_6_8(tasks: int = 5, iterations: int = 100) -> Figure:

@@ -17,6 +17,8 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "chandar-3.5": chandar.figure_3_5,
     "chandar-4.1": chandar.figure_4_1,
     "chandar-4.2": chandar.figure_4_2,
+    "chandar-4.3": chandar.figure_4_3,
+    "chandar-4.5": chandar.figure_4_5,
     "chandar-4.7": chandar.figure_4_7,
     "decaynet-1": decaynet.figure_1,
     "decaynet-2": decaynet.figure_2,
@@ -28,9 +30,17 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "kuo-2.7": kuo.figure_2_7,
     "kuo-2.8": kuo.figure_2_8,
     "kuo-2.9": kuo.figure_2_9,
+    "kuo-6.3": kuo.figure_6_3,
+    "kuo-6.4": kuo.figure_6_4,
+    "kuo-6.5": kuo.figure_6_5,
+    "kuo-6.6": kuo.figure_6_6,
+    "kuo-6.7": kuo.figure_6_7,
     "kuo-6.8": kuo.figure_6_8,
     "kuo-6.11": kuo.figure_6_11,
     "kuo-6.12": kuo.figure_6_12,
+    "kuo-6.13": kuo.figure_6_13,
+    "kuo-6.16": kuo.figure_6_16,
+    "kuo-6.17": kuo.figure_6_17,
 }
 
 
