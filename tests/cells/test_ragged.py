@@ -16,6 +16,7 @@ from attractor.cells import Recurrent
 from attractor.cells.kernels import STATUS
 from attractor.cells.layer import recurrent
 from attractor.cells.layer.ragged import Ragged
+from attractor.errors import InputError
 from contracts.cells import seeded
 
 LENGTHS = [7, 7, 5, 4, 4, 4, 1]
@@ -73,3 +74,25 @@ def test_packed_layers_in_both_directions_are_those_of_torch(
     monkeypatch.setattr(recurrent, "fused", lambda *_: None)
     for one, other in zip(found, answers(ours, x, lengths, sort=sort), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm", "nru"])
+def test_lengths_beyond_the_end_are_refused_before_memory_is_read(cell: str) -> None:
+    beyond = pack_padded_sequence(torch.zeros(6, 10, 2), torch.full((10,), 60))
+    text = r"as many rows as its batch_sizes tell of, 600, but it has 60\. Try lengths of at most"
+    with pytest.raises(InputError, match=text):
+        Recurrent(cell, 2, 400)(beyond)
+
+
+@pytest.mark.parametrize("sizes", [[1, 3], [4, 0], [5, -1]])
+def test_batch_sizes_that_grow_or_end_are_refused(sizes: list[int]) -> None:
+    packed = PackedSequence(torch.zeros(4, 2), torch.tensor(sizes))
+    with pytest.raises(InputError, match=r"above zero and never to grow, but got \[.*Try pack_seq"):
+        Recurrent("lstm", 2, 64)(packed)
+
+
+def test_an_order_of_other_sequences_is_refused() -> None:
+    order = torch.tensor([0])
+    packed = PackedSequence(torch.zeros(10, 3), torch.tensor([5, 5]), order, order)
+    with pytest.raises(InputError, match=r"orders its 5 sequences, but .* shape \(1,\)\. Try"):
+        Recurrent("lstm", 3, 64)(packed)

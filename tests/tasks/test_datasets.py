@@ -172,3 +172,22 @@ def test_samples_of_another_form_are_refused() -> None:
         batch_of(torch.zeros(2, 2))
     with pytest.raises(InputError, match="samples to train on in 'data', but there are none"):
         DatasetTask(Squares(0))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        (torch.tensor([2, 9]), r"lengths from 1 to 6, the steps of x, but got 2 to 9\. Try"),
+        (torch.tensor([0, 6]), r"lengths from 1 to 6, the steps of x, but got 0 to 6\. Try"),
+        (torch.tensor([6]), r"each of 2 sequences .* torch.int64 of shape \(1,\)\. Try lengths"),
+        (torch.tensor([1.5, 6]), r"a whole number, but got torch.float32 of shape \(2,\)\. Try"),
+    ],
+)
+def test_lengths_of_other_sequences_are_refused(lengths: Tensor, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        _ = Batch(torch.zeros(2, 6, 3), torch.zeros(2), lengths).inputs
+
+
+def test_lengths_may_be_of_any_whole_type() -> None:
+    short = Batch(torch.zeros(2, 6, 3), torch.zeros(2), torch.tensor([2, 6], dtype=torch.int32))
+    assert short.inputs.batch_sizes.tolist() == [2, 2, 1, 1, 1, 1]

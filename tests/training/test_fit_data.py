@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from attractor.errors import InputError
-from attractor.models import MLP
+from attractor.models import MLP, SequenceClassifier
 from attractor.tasks import IGNORE
 from attractor.tasks.datasets import DatasetTask
 from attractor.training import fit
@@ -297,3 +297,9 @@ def test_the_last_measures_are_taken_as_those_on_the_way() -> None:
     plan: dict[str, Any] = {"eval_batches": 1, "eval_batch_size": 7, "autocast": "bfloat16"}
     fitted = fit(model(), (X, Y), valid=(X, Y), steps=4, eval_every=4, **plan)
     assert {"step": 4, "split": "valid", **fitted.valid} == fitted.rows[-1]
+
+
+def test_lengths_beyond_the_end_are_told_before_training() -> None:
+    data = TensorDataset(torch.randn(20, 6, 2), torch.arange(20) % 2, torch.full((20,), 9))
+    with pytest.raises(InputError, match="lengths from 1 to 6, the steps of x, but got 9 to 9"):
+        fit(SequenceClassifier("lstm", 2, 4, 2), data, steps=20, batch_size=10)

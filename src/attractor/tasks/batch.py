@@ -96,9 +96,25 @@ class Batch:
         if self.lengths is None:
             return self.x
         packed: PackedSequence = pack_padded_sequence(
-            self.x, self.lengths.cpu(), batch_first=True, enforce_sorted=False
+            self.x, _checked(self.lengths.cpu(), self.x), batch_first=True, enforce_sorted=False
         )
         return packed
+
+
+def _checked(lengths: Tensor, x: Tensor) -> Tensor:
+    """The lengths, once they are known to be those of the sequences; torch takes longer ones."""
+    if lengths.shape != x.shape[:1] or lengths.is_floating_point():
+        raise InputError(
+            f"expected the length of each of {len(x)} sequences as a whole number, but got "
+            f"{lengths.dtype} of shape {tuple(lengths.shape)}. Try lengths.long(), one for each."
+        )
+    low, high = (int(end) for end in lengths.aminmax()) if len(lengths) else (1, 1)
+    if low < 1 or high > x.shape[1]:
+        raise InputError(
+            f"expected lengths from 1 to {x.shape[1]}, the steps of x, but got {low} to {high}. "
+            "Try sequences of at least one step, padded to the longest."
+        )
+    return lengths.long()
 
 
 def joined(parts: Sequence[Batch]) -> Batch:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
+
+from attractor.errors import InputError, shortened
 
 
 class Ragged:
@@ -78,3 +81,39 @@ class Ragged:
         steps, sequences, _ = self._places
         at = (steps * self.batch + sequences).to(padded.device)
         return padded.flatten(0, 1).index_select(0, at)
+
+
+def ragged_of(packed: PackedSequence) -> Ragged:
+    """How the rows of a packed sequence fall, once they are known to be those that it tells of.
+
+    Kernels take its word for how many rows there are, and torch does not check it:
+    ``pack_padded_sequence`` takes lengths beyond the end.
+
+    Example:
+        >>> from torch.nn.utils.rnn import pack_sequence
+        >>> ragged_of(pack_sequence([torch.zeros(2, 3), torch.zeros(1, 3)])).running
+        (2, 1)
+    """
+    running, rows = packed.batch_sizes.tolist(), packed.data.shape[0]
+    if not running or not rows:
+        raise InputError(
+            "expected a PackedSequence of sequences with at least one step each, but it is "
+            "empty. Drop empty sequences before you pack."
+        )
+    if sum(running) != rows:
+        raise InputError(
+            f"expected a PackedSequence of as many rows as its batch_sizes tell of, "
+            f"{sum(running)}, but it has {rows}. Try lengths of at most the steps that there are."
+        )
+    if running[-1] < 1 or any(now < later for now, later in pairwise(running)):
+        raise InputError(
+            "expected the batch_sizes of a PackedSequence to be above zero and never to grow, but "
+            f"got {shortened(running)}. Try pack_sequence."
+        )
+    for order in (packed.sorted_indices, packed.unsorted_indices):
+        if order is not None and order.shape != (running[0],):
+            raise InputError(
+                f"expected a PackedSequence that orders its {running[0]} sequences, but its "
+                f"indices have the shape {tuple(order.shape)}. Try pack_sequence."
+            )
+    return Ragged(running)

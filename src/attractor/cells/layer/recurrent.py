@@ -13,7 +13,7 @@ from attractor.cells.base import Cell, check_input, map_state, positive
 from attractor.cells.kernels.fused import fused
 from attractor.cells.layer.checkpoint import from_torch, saved_by_torch
 from attractor.cells.layer.options import LayerCell, LayerSpec, layer_specs, name_of
-from attractor.cells.layer.ragged import Ragged
+from attractor.cells.layer.ragged import Ragged, ragged_of
 from attractor.cells.layer.segments import check_divisible, in_segments
 from attractor.cells.layer.states import LearnedState, gather, scatter
 from attractor.cells.layer.unroll import Unrolled, exporting, unroll_rows
@@ -159,13 +159,8 @@ class Recurrent(nn.Module):
     # torch.compiler.disable does not import the compiler, which takes as long as torch itself
     @_disable_dynamo
     def _forward_packed(self, input: PackedSequence, hx: Any, return_states: bool) -> Any:  # noqa: A002
-        if input.batch_sizes.numel() == 0 or input.data.shape[0] == 0:
-            raise InputError(
-                "expected a PackedSequence of sequences with at least one step each, but it is "
-                "empty. Drop empty sequences before you pack."
-            )
+        ragged = ragged_of(input)
         check_input(self, self.input_size, input.data)
-        ragged = Ragged(input.batch_sizes.tolist())
         initial = self._initial_states(hx, ragged.batch, batched=True)
         if input.sorted_indices is not None:
             order = input.sorted_indices
