@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from attractor.errors import InputError
-from attractor.models import MLP, SequenceClassifier
+from attractor.models import MLP, SequenceClassifier, SequenceTagger
 from attractor.tasks import IGNORE
 from attractor.tasks.datasets import DatasetTask
 from attractor.training import fit
@@ -303,3 +303,44 @@ def test_lengths_beyond_the_end_are_told_before_training() -> None:
     data = TensorDataset(torch.randn(20, 6, 2), torch.arange(20) % 2, torch.full((20,), 9))
     with pytest.raises(InputError, match="lengths from 1 to 6, the steps of x, but got 9 to 9"):
         fit(SequenceClassifier("lstm", 2, 4, 2), data, steps=20, batch_size=10)
+
+
+def test_a_list_of_sequences_of_several_lengths_is_padded() -> None:
+    samples = [(torch.randn(3 + i % 2, 2), i % 2) for i in range(20)]
+    network = SequenceClassifier("lstm", 2, 4, 2)
+    fitted = fit(network, samples, valid=samples, steps=2)
+    alone = [F.cross_entropy(network(x[None]), torch.tensor([y])).item() for x, y in samples]
+    assert fitted.valid["loss"] == pytest.approx(np.mean(alone), rel=1e-5)
+
+
+def test_answers_at_each_step_of_several_lengths_are_padded_too() -> None:
+    samples = [(np.random.randn(3 + i % 2, 2), np.arange(3 + i % 2) % 2) for i in range(20)]
+    task = as_task(samples)
+    batch = task.batches(20, generator=torch.Generator()).draw()
+    assert batch.x.shape == (20, 4, 2)
+    assert batch.x.dtype == torch.float32
+    assert sorted(batch.y[:, 3].tolist()) == [IGNORE] * 10 + [1] * 10
+    fit(SequenceTagger("gru", 2, 4, 2), samples, steps=2)
+
+
+def test_sequences_of_several_features_or_of_none_are_refused() -> None:
+    message = r"the same features each in data, but got \(3, 1\) and \(3, 2\)\. Try"
+    with pytest.raises(InputError, match=message):
+        fit(model(2), [(torch.zeros(3, 1 + i % 2), i % 2) for i in range(4)], steps=1)
+    with pytest.raises(InputError, match=r"at least one step .* but got \(0, 2\) and \(1, 2\)"):
+        fit(model(2), [(torch.zeros(i % 2, 2), i % 2) for i in range(4)], steps=1)
+    with pytest.raises(InputError, match=r"one for each of its steps, but got \(1,\) for 3 steps"):
+        fit(model(2), [(torch.zeros(3 + i, 2), torch.zeros(1 + i)) for i in range(4)], steps=1)
+
+
+def test_a_data_set_of_several_lengths_is_refused_in_words() -> None:
+    class Uneven(Dataset[Any]):
+        def __len__(self) -> int:
+            return 20
+
+        def __getitem__(self, index: int) -> tuple[Tensor, int]:
+            return torch.zeros(3 + index % 2, 2), index % 2
+
+    message = r"samples that make one batch, but: stack expects.*\. Try a list of .* collate_fn"
+    with pytest.raises(InputError, match=message):
+        fit(SequenceClassifier("lstm", 2, 4, 2), Uneven(), steps=2)

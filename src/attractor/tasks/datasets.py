@@ -164,7 +164,14 @@ class DatasetTask(StoredTask):
             return batch_of(data[index])
         numbers = index.tolist()
         many = getattr(data, "__getitems__", None)
-        return batch_of(self.collate(many(numbers) if many else [data[n] for n in numbers]))
+        samples = many(numbers) if many else [data[n] for n in numbers]
+        try:
+            return batch_of(self.collate(samples))
+        except (RuntimeError, TypeError) as error:
+            raise InputError(
+                f"expected samples that make one batch, but: {str(error).rstrip('.')}. Try a list "
+                "of sequences, which are padded, or a DataLoader whose collate_fn pads them."
+            ) from error
 
     def _placed(self, batch: Batch) -> Batch:
         batch.task = torch.full((len(batch),), self.place)

@@ -7,10 +7,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from attractor.errors import InputError
-from attractor.tasks import Judged, Task
+from attractor.tasks import IGNORE, Judged, Task
 from attractor.tasks.datasets import numbers, over
 from attractor.training.compatible import check_batch_size, samples_of
 from attractor.training.finite import expect_finite
@@ -25,6 +26,8 @@ def as_task(
     batch_size: int | None = None,
 ) -> Task:
     """A task over a task, ``(x, y)``, a data set or a loader, judged by a loss.
+
+    A list of samples ``(x, y)`` is a data set, whose sequences may be of several lengths.
 
     Args:
         data: what to train on.
@@ -96,7 +99,42 @@ def _samples(given: Any, what: str) -> Any:
             f"expected {what} as (x, y), a Dataset or a DataLoader, but got "
             f"{type(given).__name__}. Try (x, y) of arrays with samples first."
         )
-    return given
+    return _padded(given, what) if isinstance(given, list) and _uneven(given) else given
+
+
+def _uneven(samples: list[Any]) -> bool:
+    """Whether samples are ``(x, y)`` each with inputs of several shapes."""
+    pairs = all(isinstance(one, tuple | list) and len(one) == 2 for one in samples)
+    shapes = {getattr(one[0], "shape", None) for one in samples} if pairs else set()
+    return len(shapes) > 1 and () not in shapes and None not in shapes
+
+
+def _padded(samples: list[Any], what: str) -> TensorDataset:
+    """Sequences of several lengths as tensors, with the length of each."""
+    shapes = sorted({tuple(x.shape) for x, _ in samples})
+    if len({shape[1:] for shape in shapes}) > 1 or shapes[0][0] == 0:
+        raise InputError(
+            "expected sequences of at least one step with the same features each in "
+            f"{what}, but got {' and '.join(map(str, shapes[:4]))}. Try inputs (time, features)."
+        )
+    inputs, answers = (
+        [numbers(one[place], f"the {name} of {what}") for one in samples]
+        for place, name in enumerate(("inputs", "answers"))
+    )
+    lengths = torch.tensor([len(x) for x in inputs])
+    if [len(y) if y.ndim else 0 for y in answers] == lengths.tolist():
+        y = pad_sequence(answers, True, 0 if answers[0].is_floating_point() else IGNORE)
+    elif len({y.shape for y in answers}) == 1:
+        y = torch.stack(answers)
+    else:
+        raise InputError(
+            f"expected one answer for each sequence of {what}, or one for each of its steps, but "
+            f"got {tuple(answers[0].shape)} for {lengths[0]} steps. Try as many as there are steps."
+        )
+    x = pad_sequence(inputs, batch_first=True)
+    expect_finite(x, f"the inputs of {what}")
+    expect_finite(y, f"the answers of {what}")
+    return TensorDataset(*Arrays(x, y)[:], lengths)
 
 
 def _tensors(pair: tuple[Any, ...], what: str) -> TensorDataset:

@@ -45,7 +45,8 @@ def fit(
 
     Args:
         model: any module; samples come first in what it is given.
-        data: a `Task`; ``(x, y)`` of arrays or tensors; a ``Dataset``; or a ``DataLoader``.
+        data: a `Task`; ``(x, y)`` of arrays or tensors; a ``Dataset``; a ``DataLoader``; or a list
+            of samples ``(x, y)``, whose sequences may be of several lengths.
         optimiser: a key of ``OPTIMISERS``; ``{"name": key, **options}``; or whatever makes an
             optimiser from parameters, learned or not.
         valid: validation data, measured every ``eval_every`` updates; a task has its own.
