@@ -206,3 +206,10 @@ def test_hidden_dropout_is_between_layers_alone() -> None:
     x, plain = tokens(), LanguageModel("gru", 11, 4, [5], generator=seeded())
     one = LanguageModel("gru", 11, 4, [5], hidden_dropout=1.0, generator=seeded())
     torch.testing.assert_close(one(x)[0], plain(x)[0])
+
+
+def test_a_model_that_reads_what_it_is_asked_for_is_refused() -> None:
+    message = "one direction .* the next token is what it is asked for, but got bidirectional=True"
+    with pytest.raises(InputError, match=message):
+        LanguageModel("gru", 9, 4, [6], bidirectional=True)
+    LanguageModel("gru", 9, 4, [6], bidirectional=False)

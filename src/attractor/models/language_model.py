@@ -74,7 +74,7 @@ class LanguageModel(nn.Module):
             piece begins anew: for cells whose state may grow for ever, such as `nru`.
         init: embeddings start evenly between plus and minus this.
         generator: draws the initial weights; ``None`` means torch's default generator.
-        options: go to the cells.
+        options: go to `Recurrent`; ``bidirectional`` is refused, for it would show the answers.
 
     Shape:
         x ``(batch, time)``, numbers below `vocabulary`; the answer ``(batch, time, vocabulary)``.
@@ -121,6 +121,11 @@ class LanguageModel(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
+        if options.get("bidirectional"):
+            raise InputError(
+                "expected one direction for a network that must not read ahead, where the next "
+                "token is what it is asked for, but got bidirectional=True. Leave it out."
+            )
         if not isinstance(hidden, Sequence) or not hidden:
             raise InputError(
                 f"expected a list of the units of at least one layer, but got {hidden!r}. Try "
