@@ -1,6 +1,9 @@
 """Which cell to take: equal sizes, equal time, and a test that knows about folds."""
 
 import math
+import sys
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,9 +12,11 @@ from torch import nn
 
 from attractor.errors import InputError, RunError
 from attractor.estimates import holm
+from attractor.estimators.base import RecurrentEstimator
 from attractor.estimators.compare import Comparison, Trial, compare, ranked, sized
 from attractor.estimators.paired import corrected_p, over_folds
 from attractor.models.table import make_model
+from attractor.tasks.series import Scaled
 
 A = (0.81, 0.9, 0.77, 0.93, 0.88)
 B = (0.74, 0.86, 0.79, 0.9, 0.8)
@@ -98,6 +103,27 @@ def test_cells_take_turns_on_folds_of_every_class() -> None:
     real = compare(rows, 3.0 * y, cells=["rnn", "gru"], real=True, parameters=80, seconds=0.1,
                    folds=2)  # fmt: skip
     assert real.measure == "r2"
+
+
+@pytest.mark.parametrize("cells", [["rnn", "gru"], ["gru", "rnn"]])
+def test_what_a_cell_does_once_is_charged_to_none(
+    cells: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, warm = [0], set()
+
+    def train(self: Any, data: Any, groups: Any, outputs: int, *rest: Any) -> Any:
+        clock[0] += 1 if self.cell in warm else 50  # imports and allocations
+        warm.add(self.cell)
+        self.network_ = self._network(data.x.shape[2], outputs, 0)
+        self.n_features_in_, self.scaler_ = data.x.shape[2], Scaled.of(data)
+        return self
+
+    monkeypatch.setattr(RecurrentEstimator, "_train", train)
+    now = SimpleNamespace(monotonic=lambda: clock[0])
+    monkeypatch.setattr(sys.modules[compare.__module__], "time", now)
+    y = np.arange(24) % 2
+    found = compare(np.zeros((24, 4)) + y[:, None], y, cells=cells, parameters=80, folds=2)
+    assert {one.cell: one.seconds for one in found.trials} == {"rnn": (1, 1), "gru": (1, 1)}
 
 
 def test_bad_comparisons_are_one_sentence() -> None:
