@@ -184,6 +184,27 @@ def test_a_report_of_a_sweep_tells_of_runs_that_failed(tmp_path: Path) -> None:
     assert "1 run failed and was left out of all means" in page.read_text()
 
 
+def test_points_that_are_refused_are_kept_with_the_reason(tmp_path: Path) -> None:
+    """The others are done; the same command says it again, and --retry tries it again."""
+    grid = ("--grid", "optimiser.lr=0.1,-1", "--only", "LSTM", "--seeds", "0")
+    short = ("--set", "train.steps=4", "--out", tmp_path, "-j", "1", "-q")
+    first = called("sweep", TINY, *grid, *short)
+    assert first.returncode == 2
+    assert [word in first.stdout for word in ("lr=0.1)", "lr=-1)", "failed")] == [True] * 3
+    [kept] = tmp_path.rglob("failed.json")
+    assert "Invalid learning rate: -1" in json.loads(kept.read_text())["reason"]
+    assert "lr = -1" in (kept.parent / "config.toml").read_text()
+    again = called("sweep", TINY, *grid, *short)
+    assert again.returncode == 1
+    assert "failed before: expected options that Adam can use" in again.stderr
+    assert called("sweep", TINY, *grid, *short, "--retry").returncode == 2
+    refused = called(
+        "run", TINY, "--only", "LSTM", "--seeds", "0", "--set", "optimiser.lr=-2", *short
+    )
+    assert refused.returncode == 2
+    assert [*tmp_path.rglob("failed.json")] == [kept]
+
+
 @pytest.mark.timeout(240)
 def test_a_search_that_is_killed_tries_the_same_point_again(tmp_path: Path) -> None:
     command = ("sweep", TINY, "--grid", "optimiser.lr=1e-3..1e-1:log", "--only", "LSTM")

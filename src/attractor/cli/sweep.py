@@ -100,9 +100,19 @@ def sweep(
         return
     every = [run_folder(out, config) for config in configs]
     with following(track, every, out), Watch(configs, out, quiet=quiet) as watch:
-        ended = run_all(configs, out, data=data, places=places, retry=retry, on_end=watch.end)
+        ended = run_all(
+            configs,
+            out,
+            data=data,
+            places=places,
+            retry=retry,
+            keep_refused=True,
+            on_end=watch.end,
+        )
     explain(ended)
-    folders = [run_folder(out, one.config) for one in ended if one.how in ("done", "failed")]
+    folders = [
+        run_folder(out, one.config) for one in ended if one.how in ("done", "failed", "refused")
+    ]
     if folders and not any(one.how == "stopped" for one in ended):
         show(folders, report, as_json)
     raise typer.Exit(exit_code([one.how for one in ended]))

@@ -88,6 +88,7 @@ def run_all(
     wait: bool = False,
     force: bool = False,
     retry: bool = True,
+    keep_refused: bool = False,
     on_end: Callable[[Ended[RunConfig]], None] = lambda ended: None,
 ) -> list[Ended[RunConfig]]:
     """Do the runs that are not done yet, as many at a time as there is room for.
@@ -103,6 +104,8 @@ def run_all(
         wait: wait for runs that another process has.
         force: do finished runs again; if that was stopped, it goes on.
         retry: try runs again that failed before; else they are told with what they failed of.
+        keep_refused: leave a folder with the reason for each run whose settings were refused, as
+            for one that failed, so that what comes of a grid has all of its points.
         on_end: told of each run as it ends.
     """
     if places.engine not in ENGINES:
@@ -118,11 +121,19 @@ def run_all(
     if not retry:
         failed = {config.id: folders.failure(folder_of[config.id]) for config in todo}
         finished += [
-            Ended(config, "failed", f"{named(config)} failed before: {why}. Try --retry.")
+            Ended(
+                config, "failed", f"{named(config)} failed before: {why.rstrip('.')}. Try --retry."
+            )
             for config in todo
             if (why := failed[config.id])
         ]
         todo = [config for config in todo if not failed[config.id]]
+
+    def ended(one: Ended[RunConfig]) -> None:
+        if keep_refused and one.how == "refused":
+            folders.refuse(folder_of[one.config.id], one.config.to_toml(), one.message)
+        on_end(one)
+
     for one in finished:
         on_end(one)
     if not todo:
@@ -132,7 +143,7 @@ def run_all(
     do = partial(_do, out=out, data=data, wait=wait or places.engine != "local")
     run = ENGINES[places.engine]
     return finished + run(
-        todo, do, name=named, folder=out, threads=threads, places=places, on_end=on_end
+        todo, do, name=named, folder=out, threads=threads, places=places, on_end=ended
     )
 
 

@@ -144,6 +144,14 @@ def fail(folder: Path, reason: str) -> None:
         write_json(folder / FAILED, {"reason": reason})
 
 
+def refuse(folder: Path, config: str, reason: str) -> None:
+    """Make a folder of a run that could not begin, with its settings and why, if it has none."""
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        write_atomic(folder / CONFIG, config)
+        write_json(folder / FAILED, {"reason": reason})
+
+
 def failure(folder: Path) -> str:
     """Why a run failed, or nothing if it did not."""
     try:
