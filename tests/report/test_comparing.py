@@ -49,7 +49,7 @@ def test_findings_say_who_is_ahead_of_whom(root: Path) -> None:
     first, ahead, level = findings(load_runs([root]))
     assert first == "A has the best mean accuracy: 81 ± 14% over 4 seeds."
     assert ahead.startswith("Over shared seeds it is shown to be ahead of B (paired t tests")
-    assert level == "It is not told apart from C."
+    assert level == "It is not shown to be ahead of C."
 
 
 def test_bold_is_proven(root: Path, write_run: Any) -> None:

@@ -14,6 +14,7 @@ from attractor.errors import InputError
 from attractor.files import write_atomic
 from attractor.report.bundle import packed_script, script_safe
 from attractor.report.chapter import chapter
+from attractor.report.claims import claims_on
 from attractor.report.figures import Figure
 from attractor.report.speed import speed_part
 from attractor.report.standing import standing_part
@@ -56,8 +57,13 @@ def build(
     for run in runs:
         parts.setdefault((run.experiment, run.budget), []).append(run)
     found = inside or {}
+    claims = claims_on(runs)
     chapters = [
-        chapter(part, found.get(f"{experiment}/{budget}", ()))
+        chapter(
+            part,
+            found.get(f"{experiment}/{budget}", ()),
+            claims.get(experiment, ()) if budget != "changed" else (),
+        )
         for (experiment, budget), part in parts.items()
     ]
     measured = [

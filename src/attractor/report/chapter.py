@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attractor.report.claims import HEADINGS, Told
 from attractor.report.comparing import findings
 from attractor.report.drill import Drill, drill
 from attractor.report.figures import Figure, learning_curves
@@ -49,6 +50,7 @@ class Chapter:
     warnings: list[str]
     failures: list[Run]
     results: ResultTable
+    claims: Sequence[Told]
     figures: list[Figure]
     matrices: list[Figure]
     inside: "Sequence[Inside]"
@@ -68,6 +70,7 @@ class Chapter:
         """Names and headings of the parts that there are, for the contents."""
         there: list[tuple[str, str, object]] = [
             ("results", "Results", True),
+            ("claims", "Published claims", self.claims),
             ("curves", "Learning curves", self.figures),
             (
                 "matrix",
@@ -83,12 +86,18 @@ class Chapter:
         return [(name, text) for name, text, shown in there if shown]
 
     @property
+    def claim_headings(self) -> Sequence[str]:
+        return HEADINGS
+
+    @property
     def drawn(self) -> list[Figure]:
         """Every figure, in the order of the page."""
         return [*self.figures, *self.matrices, *(s.figure for one in self.inside for s in one.seen)]
 
 
-def chapter(runs: Sequence[Run], inside: "Sequence[Inside]" = ()) -> Chapter:
+def chapter(
+    runs: Sequence[Run], inside: "Sequence[Inside]" = (), claims: Sequence[Told] = ()
+) -> Chapter:
     """Work out the chapter for runs of one experiment at one budget."""
     first = runs[0]
     groups = variants(runs)
@@ -106,10 +115,11 @@ def chapter(runs: Sequence[Run], inside: "Sequence[Inside]" = ()) -> Chapter:
         experiment=first.experiment,
         budget=first.budget,
         facts=_facts(runs, groups),
-        findings=findings(runs),
+        findings=findings(runs, claims),
         warnings=_warnings(runs, groups),
         failures=[run for run in runs if run.status == "failed"],
-        results=result_table(runs),
+        results=result_table(runs, claims),
+        claims=claims,
         figures=figures,
         matrices=matrices(groups),
         inside=inside,

@@ -1,10 +1,11 @@
 """Which variant is ahead, and of which that is shown: paired over the seeds that both have."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attractor.estimates import Estimate
-from attractor.reproduction.claims import Finding, corrected, paired
+from attractor.report.claims import Told, counted, pool
+from attractor.reproduction.claims import LEVEL, Finding, corrected, paired
 from attractor.reproduction.published import Published, published
 from attractor.reproduction.targets import TARGETS, Claim, Test
 from attractor.reproduction.verdicts import judge
@@ -27,19 +28,22 @@ class Standing:
         share: whether it is shown in per cent.
         best: the label with the best mean; ``None`` if there are no numbers.
         others: by label, the paired difference of the best one to it, corrected by Holm.
+        claimed: whether claims of the documents were tested on the runs. If so, p is corrected
+            over all claims too, and a comparison that is a claim has the p of that claim.
     """
 
     metric: str
     share: bool
     best: str | None
     others: Mapping[str, Finding]
+    claimed: bool = False
 
     def told(self, label: str) -> str:
         """``behind``, ``not shown`` or, with fewer than three shared seeds, ``few seeds``."""
         found = self.others[label]
-        if found.corrected is None:
+        if found.corrected is None or found.effect is None:
             return "few seeds"
-        return BEHIND if found.verdict == "holds" else NOT_SHOWN
+        return BEHIND if found.corrected < LEVEL and found.effect > 0 else NOT_SHOWN
 
     @property
     def proven(self) -> bool:
@@ -47,8 +51,13 @@ class Standing:
         return bool(self.others) and all(self.told(one) == BEHIND for one in self.others)
 
 
-def standing(runs: Sequence[Run]) -> Standing:
-    """Compare each variant of an experiment and budget with the best."""
+def standing(runs: Sequence[Run], claims: Sequence[Told] = ()) -> Standing:
+    """Compare each variant of an experiment and budget with the best.
+
+    Args:
+        runs: of one experiment and budget.
+        claims: on these runs, so that no comparison is shown here and not shown there.
+    """
     metric = main_metric(runs)
     what = measure(metric, runs)
     values = {
@@ -68,16 +77,41 @@ def standing(runs: Sequence[Run]) -> Standing:
         for label, found in values.items()
         if label != best
     }
-    return Standing(metric, share, best, dict(zip(tests, corrected(tests.values()), strict=True)))
+    tested = [one for one in claims if one.finding.corrected is not None]
+    told = {one.labels - {best}: one.finding for one in tested if one.compares(best, metric)}
+    raised = {
+        label: replace(test, corrected=told[frozenset({label})].corrected)
+        for label, test in tests.items()
+        if frozenset({label}) in told
+    }
+    rest = [test for label, test in tests.items() if label not in raised]
+    fresh = iter(corrected([*rest, *(pool(tested) if tested else ())]))
+    others = {label: raised[label] if label in raised else next(fresh) for label in tests}
+    return Standing(metric, share, best, others, bool(tested))
 
 
-def findings(runs: Sequence[Run]) -> list[str]:
+def findings(runs: Sequence[Run], claims: Sequence[Told] = ()) -> list[str]:
     """What came out, in sentences: who is ahead, of whom that is shown, what was published."""
-    stand = standing(runs)
+    stand = standing(runs, claims)
     rows = {row.label: row for row in summary(runs)}
     if stand.best is None:
         return ["No run is done yet: there are no results to compare."]
-    return [_first(stand, rows[stand.best]), *_apart(stand), *_beside(runs, rows)]
+    published = [*_beside(runs, rows), *counted(claims)]
+    return [_first(stand, rows[stand.best]), *_apart(stand), *published]
+
+
+def compared(stand: Standing) -> str:
+    """How variants were compared, and over what p is corrected; empty if there is one alone."""
+    if not stand.others:
+        return ""
+    tests = plural(sum(one.p is not None for one in stand.others.values()), "comparison")
+    also = " and all claims of the documents that have results" if stand.claimed else ""
+    return (
+        "Behind the best: the difference to the variant with the best mean, paired over the seeds "
+        "that both have, ± half of its 95% interval; “behind” if a paired t test, corrected by "
+        f"Holm over the {tests} with the best{also}, is below 5%, else “not shown”. "
+        "Bold is shown to be ahead of all others."
+    )
 
 
 def _first(stand: Standing, row: SummaryRow) -> str:
@@ -98,10 +132,10 @@ def _apart(stand: Standing) -> list[str]:
     if by[BEHIND]:
         sentences.append(
             f"Over shared seeds it is shown to be ahead of {_listed(by[BEHIND])} "
-            f"(paired t tests, corrected by Holm for {len(stand.others)}, at 5%)."
+            "(paired t tests, p below 5% when corrected for many tests)."
         )
     if by[NOT_SHOWN]:
-        sentences.append(f"It is not told apart from {_listed(by[NOT_SHOWN])}.")
+        sentences.append(f"It is not shown to be ahead of {_listed(by[NOT_SHOWN])}.")
     if by["few seeds"]:
         sentences.append(
             f"With {_listed(by['few seeds'])} it shares fewer than three seeds: no test."

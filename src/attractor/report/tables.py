@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from attractor.estimates import Estimate
-from attractor.report.comparing import behind, on_paper, standing
+from attractor.report.claims import Told
+from attractor.report.comparing import behind, compared, on_paper, standing
 from attractor.report.figures import SPLITS, style
 from attractor.reproduction.published import Published
 from attractor.results.measures import measure
@@ -56,15 +57,19 @@ class ResultRow:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """The table of results. ``scale`` is what the two ends of the strips stand for."""
+    """The table of results.
+
+    ``scale`` is what the two ends of the strips stand for, ``compared`` how tests were made.
+    """
 
     headings: tuple[str, ...]
     rows: tuple[ResultRow, ...]
     scale: tuple[str, str] | None
     note: str
+    compared: str
 
 
-def result_table(runs: Sequence[Run]) -> ResultTable:
+def result_table(runs: Sequence[Run], claims: Sequence[Told] = ()) -> ResultTable:
     """One row per variant of one experiment and budget, the best first."""
     rows = summary(runs)
     indices = {variant.label: index for index, variant in enumerate(variants(runs))}
@@ -76,11 +81,11 @@ def result_table(runs: Sequence[Run]) -> ResultTable:
     ends = _ends(estimates, shares[main])
     split = _split(runs)
     measures = [_heading(split, name, shares[name]) for name in metrics]
-    stand = standing(runs)
+    stand = standing(runs, claims)
     paper = on_paper(runs[0].experiment, main)
-    compared = ["Behind the best"] if len(rows) > 1 and stand.best is not None else []
+    beside = ["Behind the best"] if len(rows) > 1 and stand.best is not None else []
     printed = ["Published"] if any(row.label in paper for row in rows) else []
-    headings = ["Rank", measures[0], *printed, *compared, "Median", *measures[1:]]
+    headings = ["Rank", measures[0], *printed, *beside, "Median", *measures[1:]]
     headings += ["Seeds", "Parameters", "Time", "Status"]
     found = []
     for row in rows:
@@ -96,7 +101,7 @@ def result_table(runs: Sequence[Run]) -> ResultTable:
             Cell(MISSING if row.rank is None else str(row.rank), row.rank),
             measured[0],
             *([_on_paper(paper.get(row.label))] if printed else []),
-            *([Cell(*behind(stand, row.label))] if compared else []),
+            *([Cell(*behind(stand, row.label))] if beside else []),
             Cell(plain(middle, shares[main]), middle),
             *measured[1:],
             Cell(str(row.n) if row.n == total else f"{row.n} of {total}", row.n),
@@ -113,6 +118,7 @@ def result_table(runs: Sequence[Run]) -> ResultTable:
         tuple(found),
         scale,
         f"Ranked by {split.lower()} {_words(main)}: {direction} is better.",
+        compared(stand),
     )
 
 

@@ -1,0 +1,124 @@
+"""The claims of the documents on the runs of a page, as `attractor reproduce` decides them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from attractor.reproduction.claims import Finding, corrected, examined
+from attractor.reproduction.outcomes import EXACT, Outcomes, of_runs, stored
+from attractor.reproduction.tables import all_claims, claim_rows
+from attractor.reproduction.targets import TARGETS, Budget, Claim, Target
+from attractor.reproduction.verdicts import FEWEST
+from attractor.results.variants import variants
+from attractor.runs.read import Run
+
+HEADINGS = ("Claim", "Place", "Ours less the other", "Seeds as claimed", "p (Holm)", "Verdict")
+
+
+@dataclass(frozen=True)
+class Told:
+    """A claim, what the runs of a page say of it, the target it is of, and whose runs decide."""
+
+    target: Target
+    experiment: str
+    finding: Finding
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The two variants that are compared, as the experiment calls them."""
+        claim = self.finding.claim
+        budget: Budget = "full" if self.experiment == claim.experiment else "quick"
+        return frozenset({claim.label(claim.ours, budget), claim.label(claim.other, budget)})
+
+    @property
+    def cells(self) -> tuple[tuple[str, float | None], ...]:
+        """In the order of ``HEADINGS``: text, and the number that it sorts by."""
+        says, difference, half, _, seeds, p, verdict = claim_rows([self.finding])[0]
+        number = difference.removesuffix(" points")
+        ours = f"{number} {half}".strip() + difference.removeprefix(number)
+        place = f"{self.target.document}, {self.target.name.replace('-', ' ')}"
+        return (
+            (says, None),
+            (place, None),
+            (ours, self.finding.difference),
+            (seeds, self.finding.right),
+            (p, self.finding.corrected),
+            (verdict, None),
+        )
+
+    def compares(self, label: str, metric: str) -> bool:
+        """Whether it says if a variant ends with a better measure than another."""
+        claim = self.finding.claim
+        plain = claim.split is None and claim.bound is None and not claim.other_measure
+        asked = claim.test in ("higher", "lower") and claim.measure == metric
+        return plain and asked and label in self.labels
+
+
+def claims_on(runs: Sequence[Run]) -> dict[str, list[Told]]:
+    """By experiment, the claims that runs of a page say something of.
+
+    All p are corrected as `attractor reproduce` does for the target of the claim: over its claims
+    on these runs and those of all other targets on the stored results.
+
+    Args:
+        runs: of any experiments. Those of a changed budget take no part, nor do those whose label
+            covers several settings.
+    """
+    there = {run.experiment for run in runs}
+    page = _outcomes(runs)
+    found: dict[str, list[Told]] = {}
+    for target in TARGETS.values():
+        if there.isdisjoint(name for one in target.claims for name in (one.experiment, one.quick)):
+            continue
+        for told in _decided(target, page):
+            if told.experiment in there and told.finding.n:
+                found.setdefault(told.experiment, []).append(told)
+    return found
+
+
+def pool(told: Sequence[Told]) -> list[Finding]:
+    """All claims that p is corrected over: these, and the stored ones of other targets."""
+    own = {one.target.key for one in told}
+    others = [one for key, kept in _kept().items() if key not in own for one in kept]
+    return [*(one.finding for one in told), *others]
+
+
+def counted(told: Sequence[Told]) -> list[str]:
+    """How many claims have which verdict, as a sentence; none where there are no claims."""
+    if not told:
+        return []
+    verdicts = [one.finding.told for one in told]
+    said = ", ".join(f"{verdicts.count(one)} {one}" for one in sorted(set(verdicts)))
+    claims = "claim" if len(told) == 1 else "claims"
+    return [f"Of {len(told)} published {claims} on these runs: {said}."]
+
+
+def _outcomes(runs: Sequence[Run]) -> Outcomes:
+    own = [run for run in runs if run.budget != "changed"]
+    plain = [group for group in variants(own) if group.label == group.runs[0].label]
+    clear = [run for group in plain for run in group.runs]
+    return of_runs(clear, {(run.experiment, run.label) for run in clear})
+
+
+def _decided(target: Target, page: Outcomes) -> list[Told]:
+    """The claims of a target, with p corrected beside the stored ones of other targets."""
+    known = page.joined(stored(f"{target.slug}.{EXACT}"))
+    own = [_looked_at(target, claim, known) for claim in target.claims]
+    anew = (target.key, *target.claims_of)
+    also = [_looked_at(target, c, known) for key in target.claims_of for c in TARGETS[key].claims]
+    others = [one for key, kept in _kept().items() if key not in anew for one in kept]
+    each = corrected([*(one.finding for one in (*own, *also)), *others])
+    return [Told(target, one.experiment, found) for one, found in zip(own, each, strict=False)]
+
+
+def _looked_at(target: Target, claim: Claim, found: Outcomes) -> Told:
+    """At the document's budget, or, where that has too few seeds, at the one with more."""
+    full, quick = examined(claim, found), examined(claim, found, "quick")
+    if claim.quick is not None and full.n < min(FEWEST, quick.n):
+        return Told(target, claim.quick, quick)
+    return Told(target, claim.experiment, full)
+
+
+@cache
+def _kept() -> dict[str, list[Finding]]:
+    return all_claims()

@@ -1,0 +1,101 @@
+"""The claims of the documents on a page, which says of them what `attractor reproduce` says."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attractor.report import build
+from attractor.report.chapter import chapter
+from attractor.report.claims import claims_on
+from attractor.report.comparing import findings, standing
+from attractor.report.tables import result_table
+from attractor.reproduction import TARGETS
+from attractor.reproduction.outcomes import of_runs
+from attractor.reproduction.tables import all_claims
+from attractor.runs.read import Run, load_runs
+
+SCORES = {
+    "MetaSGD-CL": [0.824, 0.828, 0.820],
+    "GEM": [0.8135, 0.816, 0.8067],  # behind in each seed, though not beyond doubt
+    "ER": [0.69552, 0.6994, 0.69148],  # so far behind that no correction undoes it
+    "Mine": [0.8105, 0.813, 0.8037],  # no claim is about it
+}
+WORDS = "MetaSGD-CL has a higher ACC than GEM"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory, write_run: Any) -> list[Run]:
+    root = tmp_path_factory.mktemp("claims")
+    for label, scores in SCORES.items():
+        for seed, score in enumerate(scores):
+            config = {"experiment": "permuted-mnist", "budget": "full"}
+            path = write_run(root, label, seed, config=config, steps=200) / "done.json"
+            done = json.loads(path.read_text())
+            path.write_text(json.dumps(done | {"test": {"accuracy": score}}))
+    return load_runs([root])
+
+
+def test_p_and_verdict_are_those_of_reproduce(runs: list[Run]) -> None:
+    target = TARGETS["000/table-6.1"]
+    ours = of_runs(runs, {(run.experiment, run.label) for run in runs})
+    expected = {one.claim.says: one for one in all_claims(target, ours)[target.key] if one.n}
+    told = claims_on(runs)["permuted-mnist"]
+    found = {one.finding.claim.says: one.finding for one in told if one.target == target}
+    assert found == expected
+    assert found[WORDS].told == "not shown"
+    assert found["MetaSGD-CL has a higher ACC than ER"].told == "holds"
+
+
+def test_the_table_of_results_contradicts_no_claim(runs: list[Run]) -> None:
+    told = claims_on(runs)["permuted-mnist"]
+    stand = standing(runs, told)
+    assert standing(runs).told("GEM") == "behind"  # over the variants of the chapter alone
+    said = {label: stand.told(label) for label in stand.others}
+    assert said == {"GEM": "not shown", "ER": "behind", "Mine": "not shown"}
+    assert standing(runs).told("Mine") == "behind"  # where no claim is, its own correction stands
+    rows = {row.label: row.cells for row in result_table(runs, told).rows}
+    assert not rows["MetaSGD-CL"][1].best
+
+
+def test_the_summary_counts_the_verdicts_of_claims(runs: list[Run]) -> None:
+    told = claims_on(runs)["permuted-mnist"]
+    verdicts = [one.finding.told for one in told]
+    said = findings(runs, told)[-1]
+    assert said.startswith(f"Of {len(told)} published claims on these runs: ")
+    for verdict in set(verdicts):
+        assert f"{verdicts.count(verdict)} {verdict}" in said
+
+
+def test_the_page_shows_claims_and_says_over_what_p_is_corrected(runs: list[Run]) -> None:
+    html = build(runs)
+    section = html.split('id="chapter-1-claims"')[1].split("</section>")[0]
+    row = next(line for line in section.splitlines() if WORDS in line)
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
+    assert cells[1].startswith("+1.19 ± 0.35 points")
+    assert cells[-1] == "not shown"
+    assert "corrected by Holm over all claims of the documents" in section
+    results = html.split('id="chapter-1-results"')[1].split("</section>")[0]
+    assert "over the 3 comparisons with the best and all claims of the documents" in results
+
+
+def test_runs_that_no_document_speaks_of_have_no_claims(runs_root: Path) -> None:
+    runs = load_runs([runs_root])
+    assert claims_on(runs) == {}
+    made = chapter(runs)
+    assert "claims" not in dict(made.sections)
+    assert "all claims of the documents" not in build(runs)
+
+
+def test_runs_of_another_length_or_of_two_settings_decide_no_claim(
+    tmp_path: Path, write_run: Any
+) -> None:
+    for seed in range(3):
+        config = {"experiment": "permuted-mnist", "budget": "changed"}
+        write_run(tmp_path / "a", "GEM", seed, config=config)
+        for rate in (0.1, 0.2):
+            full = {"experiment": "permuted-mnist", "budget": "full", "optimiser": {"lr": rate}}
+            write_run(tmp_path / f"b{rate}", "GEM", seed, config=full)
+    assert claims_on(load_runs([tmp_path])) == {}
