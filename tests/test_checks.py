@@ -1,10 +1,12 @@
 """Checks of options."""
 
+import json
 import math
 
+import numpy as np
 import pytest
 
-from attractor.checks import flag, instance, one_of, positive, whole
+from attractor.checks import flag, instance, number, one_of, positive, whole
 from attractor.errors import InputError
 from attractor.reproduction.targets import target
 
@@ -53,3 +55,27 @@ def test_of_many_names_the_nearest_are_told_and_where_the_others_are() -> None:
 def test_what_is_of_another_kind_is_named(value: object, got: str) -> None:
     with pytest.raises(InputError, match=rf"expected seed to be a int, but got {got}\. Try 3\."):
         instance("seed", value, int, "3")
+
+
+def test_numbers_of_numpy_are_taken_as_pythons_own() -> None:
+    made = [
+        whole("lag", np.int64(3), 1),
+        whole("lag", np.uint8(3), 1),
+        number("decay", np.float32(0.5), 0, 1),
+        number("decay", np.int32(1), 0, 1),
+        positive("lr", np.float64(0.5)),
+        flag("variable", np.bool_(True)),
+        flag("variable", np.array(False)),
+    ]
+    assert made == [3, 3, 0.5, 1, 0.5, True, False]
+    assert [type(one) for one in made] == [int, int, float, int, float, bool, bool]
+    assert json.dumps(made)
+
+
+def test_truth_values_of_numpy_are_no_numbers() -> None:
+    with pytest.raises(InputError, match="expected lag to be a whole number, but got True"):
+        whole("lag", np.bool_(True), 1)
+    with pytest.raises(InputError, match="expected lag to be a whole number, but got 1.5"):
+        whole("lag", np.float64(1.5), 1)
+    with pytest.raises(InputError, match=r"true or false, but got array\(\[ True, False\]\)"):
+        flag("variable", np.array([True, False]))

@@ -2,11 +2,30 @@
 
 import math
 from collections.abc import Iterable
-from typing import TypeVar
+from numbers import Integral, Real
+from typing import Any, TypeVar
 
 from attractor.errors import InputError, shortened, unknown
 
 T = TypeVar("T")
+
+
+def plain(value: Any) -> Any:
+    """A number or a truth value as Python's own, whosever it is; anything else as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> plain(np.int64(3)), plain(np.bool_(True)), plain("3")
+        (3, True, '3')
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    truth = str(getattr(value, "dtype", "")) == "bool" and getattr(value, "shape", None) == ()
+    return bool(value) if truth else value
 
 
 def whole(name: str, value: object, least: int) -> int:
@@ -16,6 +35,7 @@ def whole(name: str, value: object, least: int) -> int:
         >>> whole("lag", 100, 1)
         100
     """
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(
             f"expected {name} to be a whole number, but got {value!r}. Try {name}={least}."
@@ -34,6 +54,7 @@ def flag(name: str, value: object) -> bool:
         >>> flag("variable", True)
         True
     """
+    value = plain(value)
     if not isinstance(value, bool):
         raise InputError(
             f"expected {name} to be true or false, but got {value!r}. Try it without quotes."
@@ -48,6 +69,7 @@ def number(name: str, value: object, least: float, most: float = math.inf) -> fl
         >>> number("decay", 0.9, 0, 1)
         0.9
     """
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(
             f"expected {name} to be a number, but got {value!r}. Try {name}={least:g}."
@@ -90,6 +112,7 @@ def positive(name: str, value: object) -> float:
         >>> positive("lr", 0.1)
         0.1
     """
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise InputError(
             f"expected {name} to be a finite number above zero, but got {value!r}. Try {name}=0.1."

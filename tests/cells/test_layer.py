@@ -1,15 +1,17 @@
 """What a user gets wrong, and what the layer answers."""
 
+import json
 import weakref
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence
 
 import attractor
-from attractor.cells import Cell, GRUCell, LSTMCell, Recurrent
+from attractor.cells import CELLS, Cell, GRUCell, LSTMCell, Recurrent
 from attractor.cells.gated import PLAIN, Taps
 from attractor.errors import InputError
 
@@ -169,3 +171,35 @@ def test_inference_forgets_each_state_after_its_step(return_states: bool) -> Non
 def test_cells_are_abstract() -> None:
     with pytest.raises(TypeError, match="abstract"):
         Cell(3, 4)  # type: ignore[abstract]
+
+
+@pytest.mark.parametrize("name", sorted(CELLS))
+def test_a_cell_takes_sizes_of_numpy(name: str) -> None:
+    sizes: Any = np.array([3, 8])
+    cell: Any = CELLS[name](*sizes)
+    assert json.dumps([cell.input_size, cell.hidden_size])
+    assert list(map(torch.numel, cell.parameters())) == [
+        one.numel() for one in CELLS[name](3, 8).parameters()
+    ]
+
+
+def test_sizes_and_options_of_numpy_are_taken_as_pythons_own() -> None:
+    layer = Recurrent(
+        "nru",
+        np.int64(3),  # type: ignore[arg-type]
+        np.int32(8),  # type: ignore[arg-type]
+        num_layers=np.int64(2),  # type: ignore[arg-type]
+        dropout=np.float32(0.5),  # type: ignore[arg-type]
+        bias=np.bool_(True),  # type: ignore[arg-type]
+        bidirectional=np.bool_(True),  # type: ignore[arg-type]
+        memory_size=np.int64(64),
+        heads=np.int64(4),
+    )
+    plain = Recurrent("nru", 3, 8, 2, dropout=0.5, bidirectional=True, memory_size=64, heads=4)
+    assert repr(layer) == repr(plain)
+    sizes = [layer.input_size, *layer.hidden_sizes, layer.num_layers, layer.output_size]
+    cell: Any = layer.cells[2]
+    assert json.dumps([*sizes, layer.bidirectional, cell.input_size, cell.memory_size, cell.heads])
+    assert layer(torch.zeros(4, 2, 3))[0].shape == (4, 2, 16)
+    with pytest.raises(InputError, match="heads to be a whole number, but got 2.5"):
+        Recurrent("nru", 3, 8, heads=np.float64(2.5))

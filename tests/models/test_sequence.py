@@ -1,11 +1,19 @@
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
 from attractor.errors import InputError
-from attractor.models import SequenceClassifier, SequenceTagger
+from attractor.models import (
+    DRAW,
+    LanguageModel,
+    PairClassifier,
+    SequenceClassifier,
+    SequenceTagger,
+    StrokeReader,
+)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -66,3 +74,24 @@ def test_the_read_out_starts_as_asked_for_and_the_rest_as_ever(kind: Any) -> Non
         assert torch.equal(one, other)
     with pytest.raises(InputError, match="to fill weights, but got 'wide'"):
         made(readout_init="wide")
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [
+        (SequenceClassifier, (2, 4, 3)),
+        (SequenceTagger, (2, 4, 3)),
+        (StrokeReader, (2, 4, 3)),
+        (PairClassifier, (9, 4, 6, 2)),
+    ],
+)
+def test_sizes_of_numpy_are_taken_as_pythons_own(kind: Any, sizes: tuple[int, ...]) -> None:
+    assert repr(kind("gru", *map(np.int64, sizes))) == repr(kind("gru", *sizes))
+
+
+def test_sizes_of_numpy_in_language_models_and_draw() -> None:
+    made = LanguageModel("gru", np.int64(9), np.int64(4), [np.int64(6)])  # type: ignore[arg-type, list-item]
+    assert repr(made) == repr(LanguageModel("gru", 9, 4, [6]))
+    small: Any = np.uint8(20)  # whose square it has no room for
+    draw = DRAW((1, 28, 28), 6, 2, steps=2, read=small, write=small)
+    assert draw(torch.rand(3, 1, 28, 28)).shape == (3,)

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Generator
@@ -139,3 +140,10 @@ def test_options_of_problems_are_checked() -> None:
         CopyMemory(problems=0)
     with pytest.raises(InputError, match="random_labels"):
         CopyMemory(random_labels="yes")  # type: ignore[arg-type]
+
+
+def test_sizes_of_numpy_are_taken_as_pythons_own() -> None:
+    few: Any = np.uint8(255)  # to which it cannot add one
+    task = CopyMemory(lag=np.int64(5), symbols=few, length=np.int64(2))  # type: ignore[arg-type]
+    assert [task.input_size, task.output_size, task.marker] == [257, 256, 256]
+    assert type(task.input_size) is int

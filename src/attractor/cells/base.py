@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
+from attractor.checks import plain
 from attractor.errors import InputError
 
 State = Tensor | tuple[Tensor, ...]
@@ -186,13 +187,14 @@ def penalised(loss: Tensor, module: nn.Module) -> Tensor:
 
 
 def positive(owner: type, name: str, value: int) -> int:
-    """Check a size."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    """A size, once it is known to be one."""
+    size: int = plain(value)
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise InputError(
             f"{owner.__name__} expects {name} to be a whole number of at least 1, but got "
-            f"{value!r}. Try {name}=1 or more."
+            f"{size!r}. Try {name}=1 or more."
         )
-    return value
+    return size
 
 
 def check_input(owner: nn.Module, input_size: int, x: Tensor) -> None:

@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
+from attractor.checks import plain
 from attractor.errors import InputError
 
 Initialiser = Literal["uniform", "unit", "orthogonal", "identity", "xavier"]
@@ -45,7 +46,7 @@ def weights_(
     }
     if kind not in fillers:
         raise InputError(f"expected one of {', '.join(fillers)} to fill weights, but got {kind!r}.")
-    for block in torch.split(weight.detach(), rows or hidden_size):
+    for block in torch.split(weight.detach(), plain(rows or hidden_size)):
         _fill(block, fillers[kind], generator)
     return weight
 

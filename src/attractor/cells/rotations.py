@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from attractor.cells.base import positive
+from attractor.checks import plain
 from attractor.errors import InputError
 
 
@@ -65,6 +66,7 @@ def layout(owner: type, size: int, capacity: int | None) -> Layout:
         >>> [layer.pairs for layer in layout(object, 6, 3)]
         [3, 2, 3]
     """
+    size = plain(size)
     if capacity is None:
         levels = size.bit_length() - 1
         if size < 2 or 2**levels != size:
@@ -76,7 +78,7 @@ def layout(owner: type, size: int, capacity: int | None) -> Layout:
         return tuple(
             RotationLayer(0, 2 ** (level - 1), size // 2**level) for level in range(1, levels + 1)
         )
-    positive(owner, "capacity", capacity)
+    capacity = positive(owner, "capacity", capacity)
     if size < 2:
         raise InputError(
             f"{owner.__name__} expects hidden_size to be at least 2, to have a pair to rotate, "

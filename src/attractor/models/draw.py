@@ -10,7 +10,7 @@ from torch import Generator, Tensor, nn
 from attractor.cells import Cell
 from attractor.cells.init import uniform_
 from attractor.cells.layer.options import cell_options, resolve
-from attractor.checks import whole
+from attractor.checks import plain, whole
 from attractor.errors import InputError
 from attractor.models.attention_window import window
 
@@ -87,13 +87,11 @@ class DRAW(nn.Module):
                 f"expected images of channels, rows and columns, but got the shape {tuple(shape)}. "
                 "Try (1, 28, 28)."
             )
-        self.shape = tuple(shape)
+        self.shape = tuple(map(plain, shape))
         channels, height, width = self.shape
-        self.latent_size, self.steps = (
-            whole("latent_size", latent_size, 1),
-            whole("steps", steps, 1),
-        )
-        self.read, self.write = whole("read", read, 0), whole("write", write, 0)
+        self.latent_size = latent_size = whole("latent_size", latent_size, 1)
+        self.steps = steps = whole("steps", steps, 1)
+        self.read, self.write = read, write = whole("read", read, 0), whole("write", write, 0)
         patch = channels * (read**2 or height * width)
         own = _options(decoder, steps, decoder_options)
         self.decoder = resolve(decoder)(latent_size, hidden_size, generator=generator, **own)

@@ -143,9 +143,8 @@ class LanguageModel(nn.Module):
         self.carry = carry
         self.activity = number("activity", activity, 0)
         self.slowness = number("slowness", slowness, 0)
-        self.embedding = nn.Embedding(
-            whole("vocabulary", vocabulary, 1), whole("embedding_size", embedding_size, 1)
-        )
+        embedding_size = whole("embedding_size", embedding_size, 1)
+        self.embedding = nn.Embedding(whole("vocabulary", vocabulary, 1), embedding_size)
         uniform_(self.embedding.weight, number("init", init, 0), generator)
         self.layers = nn.ModuleList()
         inner: list[Recurrent] = []

@@ -185,7 +185,7 @@ def readout(
     init: Initialiser = "uniform",
 ) -> nn.Linear:
     """The linear layer from a recurrent layer's outputs, beside it and in its type."""
-    whole("output_size", output_size, 1)
+    output_size = whole("output_size", output_size, 1)
     beside = next(layer.parameters())
     linear = nn.Linear(layer.output_size, output_size, device=beside.device, dtype=beside.dtype)
     weights_(linear.weight, init, layer.output_size, generator, rows=output_size)

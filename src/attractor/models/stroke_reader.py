@@ -74,8 +74,9 @@ class StrokeReader(nn.Module):
                 "expected one direction for a network that goes on after the end of what it "
                 "reads, but got bidirectional=True. Leave it out."
             )
-        self.input_size, self.output_size = input_size, output_size
-        shown = input_size + 1 + output_size
+        self.input_size = whole("input_size", input_size, 1)
+        self.output_size = whole("output_size", output_size, 1)
+        shown = self.input_size + 1 + self.output_size
         self.recurrent = reader(cell, shown, hidden_size, generator=generator, **options)
         self.readout = readout(self.recurrent, output_size, generator)
         self.choices = rewarded(self.recurrent, output_size, reward, discount, generator)

@@ -117,7 +117,7 @@ class AssociativeRecall(Generated):
         self, items: int = 6, *, least: int | None = 2, length: int = 3, bits: int = 6
     ) -> None:
         self.items = whole("items", items, 2)
-        self.least = items if least is None else whole("least", least, 2)
+        self.least = self.items if least is None else whole("least", least, 2)
         self.length = whole("length", length, 1)
         self.bits = whole("bits", bits, 1)
         if self.least > items:
@@ -130,7 +130,7 @@ class AssociativeRecall(Generated):
                 f"expected at most 16 bits, since every vector is a class of its own, but got "
                 f"{bits}. Try a greater length instead."
             )
-        if 2 ** (bits * length) < items:
+        if 2 ** (self.bits * self.length) < items:
             raise InputError(
                 f"expected bits and length to allow {items} different items, but {length} vectors "
                 f"of {bits} bits have {2 ** (bits * length)} values. Try bits={bits + 2}."

@@ -131,9 +131,9 @@ class BitCopy(BitTask):
     ) -> None:
         self.most, self.least = whole("most", most, 1), whole("least", least, 1)
         self.bits = whole("bits", bits, 1)
-        self.beyond = most if beyond is None else whole("beyond", beyond, 1)
+        self.beyond = self.most if beyond is None else whole("beyond", beyond, 1)
         _check_least(least, most)
-        self.input_size, self.output_size = bits + 1, bits
+        self.input_size, self.output_size = self.bits + 1, self.bits
 
     def draw(self, batch_size: int, *, generator: Generator) -> Batch:
         """A fresh batch, decided by the generator alone."""
@@ -195,9 +195,9 @@ class BitRecall(BitTask):
     ) -> None:
         self.most, self.least = whole("most", most, 2), whole("least", least, 2)
         self.length, self.bits = whole("length", length, 1), whole("bits", bits, 1)
-        self.beyond = most if beyond is None else whole("beyond", beyond, 2)
+        self.beyond = self.most if beyond is None else whole("beyond", beyond, 2)
         _check_least(least, most)
-        if 2 ** (bits * length) < 2 * max(self.most, self.beyond):
+        if 2 ** (self.bits * self.length) < 2 * max(self.most, self.beyond):
             raise InputError(
                 f"expected bits and length to allow {max(self.most, self.beyond)} different items "
                 f"with room to spare, but {length} vectors of {bits} bits have "

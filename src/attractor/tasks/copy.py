@@ -116,9 +116,9 @@ class CopyMemory(Generated):
         self.variable = flag("variable", variable)
         self.problems = whole("problems", problems, 1)
         self.random_labels = flag("random_labels", random_labels)
-        self.marker = symbols + 1
-        self.input_size = symbols + 2
-        self.output_size = symbols + 1
+        self.marker = self.symbols + 1
+        self.input_size = self.symbols + 2
+        self.output_size = self.symbols + 1
         self.answers = "each step"
 
     @property

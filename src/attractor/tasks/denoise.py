@@ -92,9 +92,9 @@ class Denoise(Generated):
                 f"expected a lag of at least length={length}, so that the symbols find room in "
                 f"the noise, but got lag={lag}. Try lag={10 * length}."
             )
-        self.marker = symbols + 1
-        self.input_size = symbols + 2
-        self.output_size = symbols + 1
+        self.marker = self.symbols + 1
+        self.input_size = self.symbols + 2
+        self.output_size = self.symbols + 1
         self.answers = "each step"
 
     @property

@@ -77,10 +77,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "accumulate", "log_every", "eval_batch_size"):
-            whole(name, getattr(self, name), 1)
+            object.__setattr__(self, name, whole(name, getattr(self, name), 1))
         for name in ("clip", "clip_value", "stop_below"):
             if (value := getattr(self, name)) is not None:
-                positive(name, value)
+                object.__setattr__(self, name, positive(name, value))
         for name in (
             "eval_every",
             "eval_batches",
@@ -89,7 +89,7 @@ class Plan:
             "average_when_stale",
         ):
             if (value := getattr(self, name)) is not None:
-                whole(name, value, 1)
+                object.__setattr__(self, name, whole(name, value, 1))
         if self.stop_below is not None and self.judge != "loss":
             raise InputError(
                 f"expected judge='loss' beside stop_below, which is about the loss, but got "

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from attractor.cells.base import Cell, positive
 from attractor.cells.table import CELLS
+from attractor.checks import plain
 from attractor.errors import InputError, unknown
 from attractor.tables import lookup
 
@@ -76,7 +77,7 @@ def _spec(owner: type, cell: LayerCell, size: int, options: Mapping[str, Any]) -
             "Try {'cell': 'lstm'}."
         )
     make = resolve(own.pop("cell"))
-    all_options = {**options, **own}
+    all_options = {name: plain(value) for name, value in {**options, **own}.items()}
     check_options(make, all_options)
     return LayerSpec(make, positive(owner, "hidden_size", size), all_options)
 

@@ -17,6 +17,7 @@ from attractor.cells.layer.ragged import Ragged, ragged_of
 from attractor.cells.layer.segments import check_divisible, in_segments
 from attractor.cells.layer.states import LearnedState, gather, scatter
 from attractor.cells.layer.unroll import Unrolled, exporting, unroll_rows
+from attractor.checks import plain
 from attractor.errors import InputError
 
 
@@ -87,6 +88,7 @@ class Recurrent(nn.Module):
         **cell_options: Any,
     ) -> None:
         super().__init__()
+        bias, dropout = plain(bias), plain(dropout)
         if not isinstance(bias, bool):
             raise InputError(
                 f"{type(self).__name__} expects bias to be True or False, but got {bias!r}. "
@@ -101,16 +103,16 @@ class Recurrent(nn.Module):
         self.hidden_size = specs[-1].hidden_size
         self.hidden_sizes = tuple(spec.hidden_size for spec in specs)
         self.num_layers = len(specs)
-        self.batch_first = batch_first
+        self.batch_first = plain(batch_first)
         self.dropout = float(dropout)
-        self.bidirectional = bidirectional
+        self.bidirectional = plain(bidirectional)
         self.checkpoint_every = checkpoint_every and positive(
             type(self), "checkpoint_every", checkpoint_every
         )
         listed = isinstance(cell, list | tuple) or isinstance(hidden_size, list | tuple)
         self._groups = [self.num_directions] * self.num_layers if listed else None
         self.cells = nn.ModuleList()
-        features = input_size
+        features = self.input_size
         for spec in specs:
             for _ in range(self.num_directions):
                 made = _made(spec, features, generator=generator, device=device, dtype=dtype)

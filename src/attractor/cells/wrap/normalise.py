@@ -144,7 +144,7 @@ class BatchNormCell(WrappedCell):
 
     def __init__(self, cell: GatedCell[Any, Any], max_steps: int, *, momentum: float = 0.1) -> None:
         check_normalisable(cell, "batch_norm")
-        positive(type(self), "max_steps", max_steps)
+        max_steps = positive(type(self), "max_steps", max_steps)
         super().__init__(cell)
         self.cell: GatedCell[Any, Any]
         self.fixed_state = (*cell.fixed_state, "steps")

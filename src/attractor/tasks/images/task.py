@@ -89,10 +89,10 @@ class Reading:
         std: Tensor | float = 1.0,
     ) -> None:
         one_of("order", order, get_args(Order))
-        whole("permutation_seed", permutation_seed, 0)
+        permutation_seed = whole("permutation_seed", permutation_seed, 0)
         self.shape, self.side = (channels, height, width), side
         if side is not None:
-            height = width = whole("side", side, 1)
+            self.side = height = width = whole("side", side, 1)
         self.order, self.trailing = order, flag("trailing", trailing)
         self.white, self.mean, self.std = white, mean, std
         self.at_once = order in ("flat", "image")
