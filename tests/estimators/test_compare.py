@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from numpy.typing import NDArray
 from scipy import stats
 from torch import nn
 
@@ -136,3 +138,63 @@ def test_bad_comparisons_are_one_sentence() -> None:
         compare(x, y, cells=["gru2", "lstm"], folds=2)
     with pytest.raises(InputError, match="folds to be at least 2"):
         compare(x, y, folds=1)
+
+
+def test_series_and_answers_may_be_whatever_an_estimator_takes() -> None:
+    y = np.arange(24) % 2
+    x = np.random.default_rng(0).normal(size=(24, 4)) + 4 * y[:, None]
+    ragged = tuple(one[: 3 + i % 2] for i, one in enumerate(x))
+    given = [(x, y.tolist()), (ragged, y), (torch.tensor(x), y), (Table(x), y.astype(str).tolist())]
+    for series, answers in given:
+        found = compare(series, answers, cells=["rnn", "gru"], parameters=50, seconds=0.1, folds=2)
+        assert found.best.estimate.mean > 0.3
+    both = np.stack([y, 1 - y], 1)
+    real = compare(x, both.tolist(), cells=["rnn", "gru"], real=True, parameters=50, seconds=0.1,
+                   folds=2)  # fmt: skip
+    assert {len(one.scores) for one in real.trials} == {2}
+
+
+class Table:
+    """A table of pandas, as far as it matters: an array that is indexed by the names of columns."""
+
+    def __init__(self, values: NDArray[np.float64]) -> None:
+        self.values, self.shape = values, values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, name: object) -> object:
+        raise KeyError(name)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float64]:
+        return np.array(self.values, dtype)
+
+
+Y = np.arange(24) % 2
+BAD: dict[str, tuple[Any, str]] = {
+    "more series": (Y[:20], "an answer for each series, but got 24 series and 20 answers"),
+    "all different": (np.arange(24), "a class of at least 6 series for 2 folds, but the largest"),
+    "few of each": (np.arange(24) // 4, "of at least 6 series for 2 folds, .* class 0, has 4"),
+    "one member": (np.array(["b"] + ["a"] * 23), "two classes of at least two .* but got 23 of a"),
+    "one class": (["a"] * 24, "at least two classes of at least two series each, but got 24 of a"),
+    "numbers": (np.linspace(0, 1, 24), "Unknown label type: continuous.* Try real=True"),
+    "none": (None, "requires y to be passed"),
+    "missing": (["a", None] * 12, "the class of each series, but series 1 has none"),
+    "kinds": (np.array(["a", 1] * 12, object), "classes of one kind, .* got 'a' and 1"),
+    "columns": (np.zeros((24, 2)), "the class of each series, but: y should be a 1d array"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_answers_that_cannot_be_compared_on_are_one_sentence(case: str) -> None:
+    y, said = BAD[case]
+    with pytest.raises(InputError, match=said) as told:
+        compare(np.zeros((24, 4)), y, cells=["rnn", "gru"], parameters=50, seconds=0.1, folds=2)
+    assert "\n" not in str(told.value)
+
+
+def test_a_class_with_one_member_is_no_matter_beside_two_others() -> None:
+    y = np.array(["a", "b"] * 11 + ["c"])
+    x = np.random.default_rng(0).normal(size=(23, 4))
+    found = compare(x, y, cells=["rnn", "gru"], parameters=50, seconds=0.1, folds=2)
+    assert {len(one.scores) for one in found.trials} == {2}

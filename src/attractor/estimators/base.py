@@ -17,6 +17,7 @@ from torch.utils.data import TensorDataset
 
 from attractor.checks import flag, number, positive, whole
 from attractor.errors import InputError
+from attractor.estimators.answers import expect_one_each
 from attractor.estimators.sequences import sequences
 from attractor.models.table import make_model
 from attractor.optimisers.table import optimiser_entry
@@ -89,11 +90,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
     def _data(self, given: Any, y: Tensor) -> Data:
         """Series with an answer each."""
         x, lengths = sequences(given)
-        if len(x) != len(y):
-            raise InputError(
-                f"expected an answer for each series, but got {len(x)} series and {len(y)} "
-                "answers. Give y of the length of X."
-            )
+        expect_one_each(len(x), len(y))
         if len(x) < 2:
             raise InputError(
                 "expected at least two series to learn from, but got 1 sample. Give more."

@@ -7,10 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from attractor.errors import InputError
+from attractor.estimators.answers import classes_of
 from attractor.estimators.base import RecurrentEstimator
 from attractor.training import Row
 
@@ -71,24 +70,8 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
             y: the class of each, of any type that can be sorted.
             on_rows: told of each measurement, once per epoch.
         """
-        if y is None:
-            raise InputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. Give "
-                "the class of each series."
-            )
-        y = column_or_1d(y, warn=True)
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise InputError(
-                "expected the class of each series, but some are NaN or infinity (inf). Leave "
-                "series without a class out."
-            )
-        try:
-            check_classification_targets(y)
-        except ValueError as error:
-            raise InputError(
-                f"expected the class of each series, but: {error} Try RecurrentRegressor."
-            ) from error
-        classes, places = np.unique(y, return_inverse=True)
+        given = classes_of(y, type(self).__name__, "RecurrentRegressor")
+        classes, places = np.unique(given, return_inverse=True)
         data = self._data(X, torch.from_numpy(places.astype(np.int64)))
         if len(classes) < 2:
             raise InputError(

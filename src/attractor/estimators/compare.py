@@ -1,11 +1,13 @@
 """Which cell to take for somebody's series: all with as many parameters and as much time."""
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from statistics import fmean
 from typing import Any
 
@@ -17,15 +19,18 @@ from torch import nn
 from attractor.checks import positive, whole
 from attractor.errors import InputError
 from attractor.estimates import Estimate, holm
+from attractor.estimators.answers import classes_of, expect_one_each, numbers_of
 from attractor.estimators.base import RecurrentEstimator
 from attractor.estimators.classifier import RecurrentClassifier
 from attractor.estimators.paired import corrected_p, over_folds
 from attractor.estimators.regressor import RecurrentRegressor
-from attractor.estimators.sequences import sequences
+from attractor.estimators.sequences import Sequences, sequences
 from attractor.training import Diverged
 
 TRIED = ("lstm", "gru", "janet", "nru", "decaynet", "fastgrnn")
 """Cells that are tried unless others are named: gated ones of different kinds, all with kernels."""
+Series = NDArray[np.float64] | list[NDArray[np.float64]]
+"""All in an array, or one by one where they are not equally long."""
 EPOCHS = 100_000
 """So many that the time decides."""
 
@@ -90,7 +95,7 @@ class Comparison:
 
 def compare(
     x: Any,
-    y: NDArray[Any],
+    y: Any,
     *,
     cells: Sequence[str] = TRIED,
     real: bool = False,
@@ -131,9 +136,14 @@ def compare(
         )
     positive("seconds", seconds)
     kind: type[RecurrentEstimator] = RecurrentRegressor if real else RecurrentClassifier
-    parts = _parts(y, whole("folds", folds, 2), real, random_state)
-    features = sequences(x).x.shape[2]
-    outputs = 1 if real else len(np.unique(y))
+    found = sequences(x)
+    series, features = _arrays(found), found.x.shape[2]
+    with warnings.catch_warnings():  # of many classes, which are refused below
+        warnings.filterwarnings("ignore", "The number of unique classes")
+        answers = (numbers_of if real else classes_of)(y, "compare", f"real={not real}")
+    expect_one_each(len(series), len(answers))
+    parts = _parts(answers, whole("folds", folds, 2), real, random_state)
+    outputs = answers[0].size if real else len(np.unique(answers))
     whole("parameters", parameters, 1)
 
     def network(cell: str, units: int) -> nn.Module:
@@ -144,7 +154,7 @@ def compare(
     spent: dict[str, list[float]] = {cell: [] for cell in cells}
     failed: dict[str, str] = {}
     for cell in cells:
-        _warm(kind(cell, sizes[cell][0], epochs=1, learning_rate=None, random_state=0), x)
+        _warm(kind(cell, sizes[cell][0], epochs=1, learning_rate=None, random_state=0), series)
     done = 0
     for fold, (train, test) in enumerate(parts):  # cells take turns, so that a busy machine is fair
         for cell in cells:
@@ -161,12 +171,12 @@ def compare(
             )
             started = time.monotonic()
             try:
-                model.fit(_some(x, train), y[train])
+                model.fit(_some(series, train), answers[train])
             except Diverged as error:
                 failed[cell] = error.reason
                 continue
             spent[cell].append(time.monotonic() - started)
-            scores[cell].append(float(model.score(_some(x, test), y[test])))
+            scores[cell].append(float(model.score(_some(series, test), answers[test])))
     trials = [
         Trial(cell, *sizes[cell], tuple(scores[cell]), tuple(spent[cell]), failed=failed.get(cell))
         for cell in cells
@@ -227,11 +237,11 @@ def sized(make: Callable[[int], nn.Module], parameters: int) -> tuple[int, int]:
     return min(low, high, key=lambda one: abs(one[1] - parameters))
 
 
-def _warm(model: RecurrentEstimator, x: Any) -> None:
+def _warm(model: RecurrentEstimator, series: Series) -> None:
     """Do what a process does once for a cell, before the clocks start: a short fit, to no end."""
     few = np.arange(8)
     with suppress(Diverged):
-        model.fit(_some(x, few), few % 2)
+        model.fit(_some(series, few), few % 2)
 
 
 def _parts(y: NDArray[Any], folds: int, real: bool, seed: int) -> list[tuple[Any, Any]]:
@@ -241,6 +251,8 @@ def _parts(y: NDArray[Any], folds: int, real: bool, seed: int) -> list[tuple[Any
             f"expected at least {4 * folds} series for {folds} folds, but got {len(y)}. Try fewer "
             "folds, or more series."
         )
+    if not real:
+        _expect_classes(y, folds)
     splitter = (KFold if real else StratifiedKFold)(folds, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         # a class with fewer series than folds is in some of them, which is as it can be
@@ -248,8 +260,34 @@ def _parts(y: NDArray[Any], folds: int, real: bool, seed: int) -> list[tuple[Any
         return list(splitter.split(np.zeros(len(y)), y))
 
 
-def _some(x: Any, places: NDArray[np.intp]) -> Any:
-    return [x[i] for i in places] if isinstance(x, list) else x[places]
+def _expect_classes(y: NDArray[Any], folds: int) -> None:
+    """Refuse classes that some folds could not be learnt from the others."""
+    names, counts = np.unique(y, return_counts=True)
+    name, most = names[counts.argmax()], int(counts.max())
+    # of the largest, three are left to learn from beside any fold, of which one is held back
+    least = next(n for n in count(folds) if n - math.ceil(n / folds) >= 3)
+    if most < least:
+        raise InputError(
+            f"expected a class of at least {least} series for {folds} folds, but the largest of "
+            f"{len(names)}, the class {name}, has {most}. Give more series of a class."
+        )
+    if (counts >= 2).sum() < 2:
+        raise InputError(
+            "expected at least two classes of at least two series each, but got "
+            f"{most} of {name} and {len(y) - most} of others. Give more series of another class."
+        )
+
+
+def _arrays(found: Sequences) -> Series:
+    """Series as they can be chosen among by their places, without what pads them."""
+    x = found.x.numpy()
+    if found.lengths is None:
+        return x
+    return [one[:length] for one, length in zip(x, found.lengths.tolist(), strict=True)]
+
+
+def _some(series: Series, places: NDArray[np.intp]) -> Series:
+    return [series[i] for i in places] if isinstance(series, list) else series[places]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -7,10 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_array
 from torch import Tensor
 
-from attractor.errors import InputError
+from attractor.estimators.answers import numbers_of
 from attractor.estimators.base import RecurrentEstimator
 from attractor.training import Row
 
@@ -51,20 +50,7 @@ class RecurrentRegressor(RegressorMixin, RecurrentEstimator):
             y: one number for each, or several ``(n, numbers)``.
             on_rows: told of each measurement, once per epoch.
         """
-        if y is None:
-            raise InputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. Give "
-                "a number for each series."
-            )
-        try:
-            array = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        except (TypeError, ValueError) as error:
-            wrong = " ".join(str(error).split()).rstrip(".")
-            raise InputError(
-                f"expected a number for each series, but: {wrong}. Try RecurrentClassifier for "
-                "classes, and leave out series without a number."
-            ) from error
-        answers = torch.tensor(array)
+        answers = torch.tensor(numbers_of(y, type(self).__name__, "RecurrentClassifier"))
         data = self._data(X, answers if answers.ndim == 2 else answers[:, None])
         std = data.y.std(0, correction=0)
         self.single_ = answers.ndim == 1
