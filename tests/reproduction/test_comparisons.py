@@ -100,6 +100,34 @@ def test_numbers_of_a_target_stand_beside_ours(shown: Any) -> None:
         shown(["A"], {"head": "theirs", "published": {"A": "Nobody"}, **table}, source="theirs")
 
 
+def test_two_variants_are_compared_seed_by_seed_or_as_samples(shown: Any) -> None:
+    beside = {"head": "5", "variants": ["{}, 5 less B, 5"], "measure": "accuracy"}
+    found = shown(
+        ["A", "B", "other/A"],
+        beside,
+        {"head": "9", "variants": ["{}, 5 less B, 9"], "measure": "accuracy", "show": "seeds"},
+        beside | {"show": "means", "unit": "%"},
+        beside | {"show": "deviations"},
+    )
+    assert found == [
+        "| a | 0.400 ± 0.000 | all diverged (n = 2) | 40.0 (17.3 to 62.7), p 0.008 | 1.00, p 1 |",
+        "| b |  | all diverged (n = 2) |  |  |",
+        "| other/a | not run | not run | not run | not run |",
+        "",
+        "`attractor run demo`, `attractor run other`, quick budget, 3 seeds where no n is given, "
+        "± 95% of the mean, differences seed by seed.",
+    ]
+
+
+def test_a_row_may_be_of_another_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    column = Column("x", "loss", split="valid", step=4)
+    one = Comparison("demo", (column,), {"A": "a", "other/A": "b"})
+    monkeypatch.setitem(COMPARISONS, "made-up", one)
+    assert comparisons.reads_curves("other")
+    assert comparisons._experiment(one, column, "A") == "demo"
+    assert comparisons._labels(column, "other/A", ["A"]) == ["A"]
+
+
 def test_a_median_beyond_the_solved_is_not_known() -> None:
     column = Column("update", digits=0)
     infinite = float("inf")

@@ -14,9 +14,13 @@ from attractor.estimates import estimate
 from attractor.experiments.table import load
 from attractor.reproduction.outcomes import Outcomes, stored
 from attractor.reproduction.published import of_target
+from attractor.results.contrast import contrast
 from attractor.results.table import markdown
 
-Show = Literal["mean", "seeds", "median", "count"]
+Show = Literal["mean", "seeds", "median", "count", "means", "deviations"]
+
+LESS = " less "
+"""Between two variants: what is shown is of the first less the second."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,15 @@ class Column:
         head: its heading.
         measure: as runs end with it; empty for a column that is ``published`` alone.
         variants: the label, where ``{}`` is the key of the row: ``{}, 200`` for the method with 200
-            memories. Of several the first that the experiment has.
+            memories. Of several the first that the experiment has. ``A less B`` shows what A has
+            more than B, seed by seed.
         experiment: if it is not that of the table.
         show: ``mean`` with its 95% interval; ``seeds``, the value of each seed in their order;
             ``median`` of the updates to solve a task, with the first and the last, where unsolved
             runs count as later than all others; ``count`` of runs for which the measure is not 0.
+            Of ``A less B`` as independent samples: ``means``, their difference with its interval
+            and the p of Welch's t test; ``deviations``, the ratio of their standard deviations and
+            the p of Brown and Forsythe's test.
         unit: ``%`` for shares of one.
         digits: after the point; by default one of percents, and three.
         split: with ``step``: what was logged of this split at that step, not at the end.
@@ -69,7 +77,7 @@ class Comparison:
         experiment: whose stored runs it shows.
         columns: what it shows of them.
         rows: by key (a label, or what columns put into ``variants``), the name that is shown; all
-            variants if it is empty.
+            variants if it is empty. ``EXPERIMENT/KEY`` is a row of another experiment.
         heading: of the names.
         source: of the published numbers.
     """
@@ -126,10 +134,15 @@ def compared(name: str) -> str:
 def reads_curves(experiment: str) -> bool:
     """Whether a table shows what runs of an experiment logged on the way."""
     return any(
-        column.split and (column.experiment or one.experiment) == experiment
+        column.split and _experiment(one, column, key) == experiment
         for one in COMPARISONS.values()
         for column in one.columns
+        for key in one.rows or ("",)
     )
+
+
+def _experiment(one: Comparison, column: Column, key: str) -> str:
+    return column.experiment or key.rpartition("/")[0] or one.experiment
 
 
 @cache
@@ -140,18 +153,31 @@ def _variants(experiment: str) -> tuple[str, ...]:
 def _cell(one: Comparison, column: Column, key: str) -> Cell:
     if column.published is not None:
         return Cell(_printed(column, column.published.get(key, "")))
-    experiment = column.experiment or one.experiment
-    labels = (given.format(key) for given in column.variants)
-    label = next((label for label in labels if label in _variants(experiment)), None)
-    if label is None:
+    experiment = _experiment(one, column, key)
+    labels = _labels(column, key, _variants(experiment))
+    if not labels:
         return Cell("")
     found = stored(experiment)
-    diverged = found.diverged(experiment, label)
-    values = _values(found, column, experiment, label)
-    if not values:
+    diverged = {seed for label in labels for seed in found.diverged(experiment, label)}
+    first, *others = (_values(found, column, experiment, label) for label in labels)
+    seeds = [seed for seed in first if all(seed in other for other in others)]
+    if not seeds:
         return Cell("all diverged" if diverged else "not run", len(diverged))
-    lost = len(diverged - values.keys())
-    return Cell(SHOWN[column.show](column, values), len(values), lost)
+    lost = len(diverged.difference(seeds))
+    if column.show in BESIDE:
+        return Cell(BESIDE[column.show](column, first, others[0]), len(seeds), lost)
+    values = {seed: first[seed] - sum(other[seed] for other in others) for seed in seeds}
+    return Cell(SHOWN[column.show](column, values), len(seeds), lost)
+
+
+def _labels(column: Column, key: str, known: Sequence[str]) -> list[str]:
+    """The variant of a cell, or the two that it compares; none where these are one."""
+    row = key.rpartition("/")[2]
+    for given in column.variants:
+        labels = given.replace("{}", row).split(LESS)
+        if {*labels} <= {*known} and len({*labels}) == len(labels):
+            return labels
+    return []
 
 
 def _printed(column: Column, said: str) -> str:
@@ -208,6 +234,29 @@ SHOWN: dict[Show, Callable[[Column, Mapping[int, float]], str]] = {
 """How a column shows the values of seeds."""
 
 
+def _means(column: Column, first: Mapping[int, float], second: Mapping[int, float]) -> str:
+    found = contrast([*first.values()], [*second.values()])
+    low, high = column.text(found.low), column.text(found.high)
+    return f"{column.text(found.difference)} ({low} to {high}), p {found.welch:.2g}"
+
+
+def _deviations(_: Column, first: Mapping[int, float], second: Mapping[int, float]) -> str:
+    found = contrast([*first.values()], [*second.values()])
+    return f"{found.ratio:.2f}, p {found.brown_forsythe:.2g}"
+
+
+BESIDE: dict[Show, Callable[[Column, Mapping[int, float], Mapping[int, float]], str]] = {
+    "means": _means,
+    "deviations": _deviations,
+}
+"""How a column shows the values of two variants as independent samples."""
+
+
+def _paired(column: Column, key: str) -> bool:
+    pairs = any(LESS in given.replace("{}", key) for given in column.variants)
+    return pairs and bool(column.measure) and column.show in SHOWN
+
+
 def _marked(cell: Cell, usual: int) -> str:
     lost = f"{cell.diverged} diverged" if cell.diverged else ""
     other = f"n = {cell.seeds}" if cell.seeds not in (0, usual) else ""
@@ -216,13 +265,15 @@ def _marked(cell: Cell, usual: int) -> str:
 
 
 def _told(one: Comparison, usual: int, several: bool) -> str:
-    names = dict.fromkeys((one.experiment, *(c.experiment for c in one.columns if c.experiment)))
+    given = (*(key.rpartition("/")[0] for key in one.rows), *(c.experiment for c in one.columns))
+    names = dict.fromkeys(filter(None, (one.experiment, *given)))
     quick = any(stored(name).budget(name) == "quick" for name in names)
     told = [
         ", ".join(f"`attractor run {name}`" for name in names),
         "quick budget" * quick,
         f"{usual} seed{'s' * (usual != 1)}{' where no n is given' * several}",
         "± 95% of the mean" * any(c.measure and c.show == "mean" for c in one.columns),
+        "differences seed by seed" * any(_paired(c, key) for c in one.columns for key in one.rows),
     ]
     source = f" Published: {one.source}." if one.source else ""
     return f"{', '.join(filter(None, told))}.{source}"
