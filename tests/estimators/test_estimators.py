@@ -1,6 +1,7 @@
 """Recurrent networks behind scikit-learn's interface."""
 
 import itertools
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 from attractor.errors import InputError
-from attractor.estimators import DO_NOT_APPLY, RecurrentClassifier, RecurrentRegressor
+from attractor.estimators import DO_NOT_APPLY, RecurrentClassifier, RecurrentRegressor, load, save
 from attractor.estimators.base import RecurrentEstimator
 from attractor.estimators.sequences import sequences
 from attractor.training import Fitted
@@ -242,6 +243,42 @@ def test_it_works_in_pipelines_searches_and_cross_validation() -> None:
     assert clone(quick(clip=None)).get_params()["clip"] is None
 
 
+def test_searches_over_numpys_numbers_give_models_that_are_saved(tmp_path: Path) -> None:
+    x, y = waves(30, 8)
+    grid = {"hidden_size": np.arange(4, 6), "bidirectional": np.array([True, False])}
+    best = GridSearchCV(quick(epochs=np.int64(2)), grid, cv=2).fit(x, y).best_estimator_
+    again = load(save(best.set_params(options={"dropout": np.float32(0)}), tmp_path))
+    assert (again.predict_proba(x) == best.predict_proba(x)).all()
+    assert again.get_params() == best.get_params()
+    assert type(again.get_params()["hidden_size"]) is int
+    assert type(again.get_params()["bidirectional"]) is bool
+    odd = quick(
+        num_layers=np.int64(2), batch_size=np.int64(8), epochs=np.int32(2), clip=np.float32(1),
+        validation=np.float32(0.5), patience=np.int64(3), learning_rate=np.float32(0.01),
+        seconds=np.float64(50), normalise=np.bool_(False),
+    )  # fmt: skip
+    assert load(save(odd.fit(x, y), tmp_path, force=True)).predict(x).shape == (30,)
+
+
+def test_each_layer_may_have_its_own_size(tmp_path: Path) -> None:
+    x, y = waves()
+    for size, cell in (([8, 4], "gru"), ((8, 4), ["gru", "lstm"])):
+        model = quick(cell=cell, hidden_size=size, epochs=1).fit(x, y)
+        assert [one.hidden_size for one in model.network_.recurrent.cells] == [8, 4]
+    model = quick(hidden_size=[8, 4], num_layers=2, epochs=1).fit(x, y)
+    assert load(save(model, tmp_path)).get_params()["hidden_size"] == [8, 4]
+    assert len(quick(hidden_size=[8, 8], epochs=1).fit(x, y).network_.recurrent.cells) == 2
+
+
+def test_tensors_that_are_part_of_a_graph_are_series_like_others() -> None:
+    x, y = waves()
+    plain = quick(epochs=1).fit(x, y)
+    graph = torch.tensor(x, requires_grad=True)
+    for given in (graph, list(graph), [graph[0, :5], *graph[1:]], graph.bfloat16()):
+        assert plain.predict_proba(given).shape == (40, 2)
+    np.testing.assert_array_equal(plain.predict_proba(graph), plain.predict_proba(x))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [RecurrentClassifier, RecurrentRegressor])
 def test_scikit_learns_own_checks_with_the_defaults(kind: type[RecurrentEstimator]) -> None:
@@ -286,6 +323,27 @@ BAD: dict[str, tuple[dict[str, Any], Any, Any, str]] = {
     "seed": ({"random_state": "a"}, X, Y, "random_state to be a whole number, .* got 'a'"),
     "no series": ({}, [], [], "at least one series, but got none"),
     "class NaN": ({}, X, [np.nan] + [0.0, 1.0] * 5 + [1.0], "some are NaN"),
+    "class None": ({}, X, ["a", None] * 6, "class of each series, but series 1 has none"),
+    "class nan": ({}, X, np.array(["a", np.nan] * 6, object), "but series 1 has none"),
+    "kinds": ({}, X, np.array(["a", 1] * 6, object), "classes of one kind, .* got 'a' and 1"),
+    "two columns": ({}, X, np.zeros((12, 2)), "each series, but: y should be a 1d array"),
+    "options": ({"options": "dropout=.2"}, X, Y, "a dictionary, but got 'dropout=.2'. Try opt"),
+    "complex": ({}, X + 1j, Y, "real numbers, but: Complex data not supported. Give"),
+    "complex rows": ({}, [*X[1:], X[0, :3] + 1j], Y, "but: Complex data not supported. Give"),
+    "sizes": ({"hidden_size": [8, 0]}, X, Y, "hidden_size to be at least 1, but got 0"),
+    "no sizes": ({"hidden_size": []}, X, Y, "hidden_size to have .* each layer, but got 0"),
+    "layers": (
+        {"hidden_size": [8, 8], "num_layers": 3},
+        X,
+        Y,
+        "each layer, but got 2 and num_layers=3",
+    ),
+    "one each": (
+        {},
+        X,
+        list("abcdefghijkl"),
+        "a class of at least 3 series to keep a share of 0.2 .* largest of the 12 classes has 1",
+    ),
 }
 
 

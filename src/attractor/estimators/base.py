@@ -4,7 +4,7 @@ import logging
 import math
 import time
 from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Literal, Self
 
@@ -16,7 +16,7 @@ from torch import Generator, Tensor, nn
 from torch.utils.data import TensorDataset
 
 from attractor.checks import flag, number, positive, whole
-from attractor.errors import InputError
+from attractor.errors import InputError, shortened
 from attractor.estimators.answers import expect_one_each
 from attractor.estimators.sequences import sequences
 from attractor.models.table import make_model
@@ -47,7 +47,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
     def __init__(
         self,
         cell: Any = "lstm",
-        hidden_size: int = 64,
+        hidden_size: int | Sequence[int] = 64,
         *,
         num_layers: int = 1,
         bidirectional: bool = False,
@@ -115,6 +115,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
         limit = math.inf if self.seconds is None else positive("seconds", self.seconds)
         seed = _seed(self.random_state)
         generator = Generator().manual_seed(seed)
+        _expect_held(groups, share)
         held = held_rows(groups, share, generator=generator)
         kept = sorted({*range(len(groups))} - {*held})
         train, valid = rows_of(data, kept), rows_of(data, held) if held else None
@@ -124,6 +125,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
         self.scaler_, self.n_features_in_, self.held_ = scaler, data.x.shape[2], held
         deadline = time.monotonic() + limit
         rate = self.learning_rate
+        rate = None if rate is None else positive("learning_rate", rate)
         for left in (2, 1, 0):
             try:
                 fitted = self._attempt(train, valid, outputs, seed, rate, deadline, on_rows)
@@ -181,15 +183,21 @@ class RecurrentEstimator(BaseEstimator, ABC):
     def _batch_size(self, samples: int) -> int:
         if self.batch_size is None:
             return min(max(SMALLEST, min(samples // 8, LARGEST)), samples)
-        if whole("batch_size", self.batch_size, 1) > samples:
+        size = whole("batch_size", self.batch_size, 1)
+        if size > samples:
             raise InputError(
                 f"expected at least batch_size={self.batch_size} series to train on, but got "
                 f"{samples}. Try batch_size=None, which takes a part of those there are."
             )
-        return self.batch_size
+        return size
 
     def _network(self, features: int, outputs: int, seed: int) -> nn.Module:
-        options = dict(self.options or {})
+        options = {} if self.options is None else self.options
+        if not isinstance(options, Mapping):
+            raise InputError(
+                f"expected options to be a dictionary, but got {shortened(options)}. Try "
+                'options={"dropout": 0.2}.'
+            )
         for name in OWN:
             if name in options:
                 raise InputError(
@@ -198,8 +206,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
                 )
         spec = {
             "cell": self.cell,
-            "hidden_size": whole("hidden_size", self.hidden_size, 1),
-            "num_layers": whole("num_layers", self.num_layers, 1),
+            **self._sizes(),
             "bidirectional": flag("bidirectional", self.bidirectional),
         }
         with torch.random.fork_rng(devices=[]):
@@ -208,11 +215,22 @@ class RecurrentEstimator(BaseEstimator, ABC):
             usual = USUAL.get(self.cell, {}) if isinstance(self.cell, str) else {}
             return make_model({**spec, **usual, **options}, [features], outputs, generator=drawn)
 
+    def _sizes(self) -> dict[str, Any]:
+        """The units of a layer and how many layers there are, or the units of each."""
+        layers, size = whole("num_layers", self.num_layers, 1), self.hidden_size
+        if not isinstance(size, list | tuple):
+            return {"hidden_size": whole("hidden_size", size, 1), "num_layers": layers}
+        if not size or layers not in (1, len(size)):
+            raise InputError(
+                f"expected hidden_size to have an entry for each layer, but got {len(size)} and "
+                f"num_layers={layers}. Leave num_layers out."
+            )
+        return {"hidden": [whole("hidden_size", one, 1) for one in size]}
+
     def _optimiser(self, rate: float | None) -> Any:
         spec = self.optimiser
         if rate is None:
             return spec
-        positive("learning_rate", rate)
         options = {"name": spec} if isinstance(spec, str) else spec
         own = not isinstance(options, Mapping) or "lr" in options
         if own or optimiser_entry(options.get("name")).learned:
@@ -260,6 +278,18 @@ def _seed(state: Any) -> int:
             f"expected random_state to be a whole number, None or a numpy RandomState, but got "
             f"{state!r}. Try random_state=0."
         ) from error
+
+
+def _expect_held(groups: Tensor, share: float) -> None:
+    """Refuse classes that are all too small for a share of them to be a whole series."""
+    sizes = groups.bincount()
+    least = math.floor(0.5 / share) + 1 if share > 0 else 0
+    if len(sizes) > 1 and int(sizes.max()) < least:
+        raise InputError(
+            f"expected a class of at least {least} series to keep a share of {share:g} for "
+            f"validation, but the largest of the {len(sizes)} classes has {int(sizes.max())} of "
+            f"{len(groups)}. Try validation=0."
+        )
 
 
 def _dataset(data: Data, scaler: Scaled) -> TensorDataset:

@@ -25,8 +25,8 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
 
     Args:
         cell: a key of ``CELLS``, a `Cell` class, or a list with that of each layer.
-        hidden_size: units of a layer.
-        num_layers: layers.
+        hidden_size: units of a layer, or a list with those of each.
+        num_layers: layers, where no list says so.
         bidirectional: read in both directions.
         options: of the layer and of the cell, such as ``{"dropout": 0.2}`` or ``{"t_max": 140}``.
             An ``nru`` has ``average_heads=True`` and ``feedback=0.0`` unless they say otherwise.

@@ -129,7 +129,7 @@ def _card(model: RecurrentEstimator) -> dict[str, Any]:
             f"expected a fitted estimator to save, but got {type(model).__name__}. Fit it first."
         )
     _expect_known(model.cell)
-    params = model.get_params(deep=False)
+    params = _plain(model.get_params(deep=False))
     seed = params["random_state"]
     params["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
     card: dict[str, Any] = {
@@ -158,6 +158,15 @@ def _card(model: RecurrentEstimator) -> dict[str, Any]:
         f"expected parameters and classes of plain values to save, but got {params}: {wrong}. Give "
         "numbers, words, lists and dictionaries of these."
     )
+
+
+def _plain(value: Any) -> Any:
+    """A value in which numpy's numbers, as searches give them, are Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
 
 
 def _expect_known(cell: Any) -> None:

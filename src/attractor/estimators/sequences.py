@@ -39,8 +39,11 @@ def sequences(given: Any) -> Sequences:
         >>> sequences([np.ones((3, 2)), np.ones((4, 2))]).lengths
         tensor([3, 4])
     """
-    if isinstance(given, list | tuple) and not given:
-        raise InputError(f"expected at least one series, but got none. {HINT}")
+    if isinstance(given, list | tuple):
+        if not given:
+            raise InputError(f"expected at least one series, but got none. {HINT}")
+        given = [_detached(one) for one in given]
+    given = _detached(given)
     rows = _rows(given)
     found = _array(given) if rows is None else _padded(rows)
     _expect_finite(found)
@@ -53,7 +56,11 @@ def _rows(given: Any) -> list[NDArray[np.float64]] | None:
     if not (boxed or isinstance(given, list | tuple)) or not len(given):
         return None
     try:
-        rows = [np.asarray(one, np.float64) for one in given]
+        found = [np.asarray(one) for one in given]
+        _expect_real(found)
+        rows = [one.astype(np.float64) for one in found]
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise InputError(
             f"expected series of numbers, but got {shortened(given, 60)}: {error}. {HINT}"
@@ -83,6 +90,7 @@ def _padded(rows: Sequence[NDArray[np.float64]]) -> Sequences:
 
 
 def _array(given: Any) -> Sequences:
+    _expect_real([given])
     try:
         array = check_array(
             given, dtype="numeric", allow_nd=True, ensure_all_finite=False, ensure_min_samples=0
@@ -98,6 +106,23 @@ def _array(given: Any) -> Sequences:
             f"{tuple(x.shape)}. {HINT}"
         )
     return Sequences(x if x.ndim == 3 else x[..., None], None)
+
+
+def _detached(given: Any) -> Any:
+    """A tensor as an array, whatever it is part of and wherever it is; anything else as it is."""
+    if not isinstance(given, Tensor):
+        return given
+    found = given.detach().cpu()
+    return (found.double() if found.is_floating_point() else found).numpy()
+
+
+def _expect_real(given: Sequence[Any]) -> None:
+    """Refuse complex arrays, of which half would be lost."""
+    if any(getattr(getattr(one, "dtype", None), "kind", "") == "c" for one in given):
+        raise InputError(
+            "expected series of real numbers, but: Complex data not supported. Give real and "
+            "imaginary parts as features of their own."
+        )
 
 
 def _told(lengths: Tensor) -> Tensor | None:
