@@ -96,3 +96,11 @@ def test_an_order_of_other_sequences_is_refused() -> None:
     packed = PackedSequence(torch.zeros(10, 3), torch.tensor([5, 5]), order, order)
     with pytest.raises(InputError, match=r"orders its 5 sequences, but .* shape \(1,\)\. Try"):
         Recurrent("lstm", 3, 64)(packed)
+
+
+def test_rows_of_more_than_features_are_refused() -> None:
+    packed = pack_sequence([torch.zeros(5, 40, 2), torch.zeros(3, 40, 2)])
+    with pytest.raises(
+        InputError, match=r"data of \(rows, features\), but got .* \(8, 40, 2\)\. Try"
+    ):
+        Recurrent("gru", 2, 4)(packed)

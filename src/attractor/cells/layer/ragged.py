@@ -100,6 +100,11 @@ def ragged_of(packed: PackedSequence) -> Ragged:
             "expected a PackedSequence of sequences with at least one step each, but it is "
             "empty. Drop empty sequences before you pack."
         )
+    if packed.data.dim() != 2:
+        raise InputError(
+            "expected a PackedSequence with data of (rows, features), but got the shape "
+            f"{tuple(packed.data.shape)}. Try sequences of (time, features) each."
+        )
     if sum(running) != rows:
         raise InputError(
             f"expected a PackedSequence of as many rows as its batch_sizes tell of, "
