@@ -100,7 +100,5 @@ def test_an_order_of_other_sequences_is_refused() -> None:
 
 def test_rows_of_more_than_features_are_refused() -> None:
     packed = pack_sequence([torch.zeros(5, 40, 2), torch.zeros(3, 40, 2)])
-    with pytest.raises(
-        InputError, match=r"data of \(rows, features\), but got .* \(8, 40, 2\)\. Try"
-    ):
+    with pytest.raises(InputError, match=r"\(rows, features\), but got .* \(8, 40, 2\)\. Try"):
         Recurrent("gru", 2, 4)(packed)

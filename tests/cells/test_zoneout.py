@@ -113,3 +113,15 @@ def test_rates_are_checked(rate: float) -> None:
 def test_twice_is_refused() -> None:
     with pytest.raises(InputError, match="one zoneout on LSTMCell, but it has one already"):
         zoneout(layer_norm(zoneout("lstm", 0.5, 0.05)), 0.1, 0.1)
+
+
+@pytest.mark.parametrize("rates", [0.1, (0.1,), "ab"])
+def test_composed_zoneout_has_two_rates(rates: Any) -> None:
+    with pytest.raises(InputError, match=r"to be two rates, .* but got .*\. Try zoneout=\("):
+        compose("lstm", zoneout=rates)
+    assert compose("lstm", zoneout=[0.5, 0.05])(3, 4)  # type: ignore[arg-type]
+
+
+def test_a_rate_that_is_no_number() -> None:
+    with pytest.raises(InputError, match="cell_rate to be from 0 to below 1, but got 'a'"):
+        Recurrent(zoneout("lstm", "a", 0.0), 3, 4)  # type: ignore[arg-type]

@@ -184,3 +184,17 @@ def test_bad_images() -> None:
         DRAW((1, 0, 6))
     with pytest.raises(InputError, match=r"expected images of shape \(1, 6, 6\)"):
         DRAW((1, 6, 6), 4, 2, steps=1)(torch.zeros(2, 1, 5, 6))
+
+
+def test_pixels_that_are_no_numbers_are_refused() -> None:
+    x = torch.rand(4, 1, 6, 6, generator=seeded(1))
+    x[1, 0, 2, 3] = torch.nan
+    with pytest.raises(InputError, match="pixels from 0 to 1, but got nan to nan"):
+        DRAW((1, 6, 6), 4, 2, steps=1)(x)
+
+
+def test_options_that_a_cell_lacks_are_named() -> None:
+    with pytest.raises(InputError, match="option of LSTMCell .* but got 'foo'"):
+        DRAW((1, 6, 6), 4, 2, steps=1, decoder_options={"foo": 1})
+    with pytest.raises(InputError, match="option of NRUCell .* Did you mean 'heads'"):
+        DRAW((1, 6, 6), 4, 2, steps=1, encoder="nru", encoder_options={"head": 1})

@@ -5,6 +5,7 @@ from typing import Any, cast
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_sequence
 
 from attractor.cells import CELLS
 from attractor.errors import InputError
@@ -213,3 +214,18 @@ def test_a_model_that_reads_what_it_is_asked_for_is_refused() -> None:
     with pytest.raises(InputError, match=message):
         LanguageModel("gru", 9, 4, [6], bidirectional=True)
     LanguageModel("gru", 9, 4, [6], bidirectional=False)
+
+
+def test_tokens_that_are_no_tensor_are_refused() -> None:
+    model, rows = LanguageModel("gru", 9, 4, [6]), [torch.tensor([1, 2, 3]), torch.tensor([4])]
+    with pytest.raises(InputError, match=r"but got a PackedSequence\. Try x\[None\] for one"):
+        model(pack_sequence(rows))
+    with pytest.raises(InputError, match=r"\(batch, time\), but got a list\. .* pad_sequence"):
+        model([[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize("cell", ["urnn", "eurnn", "stat_ru", "irc_sru"])
+def test_weight_dropout_needs_a_matrix_on_the_state(cell: str) -> None:
+    message = "recurrent matrix for weight_dropout=0.2, but .* has none. Try hidden_dropout"
+    with pytest.raises(InputError, match=message):
+        LanguageModel(cell, 9, 4, [8], weight_dropout=0.2)

@@ -163,3 +163,9 @@ def test_dropout_of_a_pair_is_applied_twice() -> None:
 def test_a_reader_that_goes_on_has_one_direction() -> None:
     with pytest.raises(InputError, match="expected one direction"):
         StrokeReader("gru", 4, 8, 10, bidirectional=True)
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 5, 3)])
+def test_pairs_are_read_in_batches(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=r"words \(batch, time\), but got .*\. Try x\[None\]"):
+        PairClassifier("gru", 9, 4, 6, 2)(torch.zeros(shape, dtype=torch.long))

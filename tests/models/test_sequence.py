@@ -95,3 +95,9 @@ def test_sizes_of_numpy_in_language_models_and_draw() -> None:
     small: Any = np.uint8(20)  # whose square it has no room for
     draw = DRAW((1, 28, 28), 6, 2, steps=2, read=small, write=small)
     assert draw(torch.rand(3, 1, 28, 28)).shape == (3,)
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3,), (2, 4, 5, 3)])
+def test_one_answer_is_for_a_batch_of_sequences(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=r"sequences \(batch, time, 3\), but got .*Try x\[None\]"):
+        SequenceClassifier("gru", 3, 4, 2)(torch.zeros(shape))

@@ -154,3 +154,10 @@ def test_a_batch_says_whether_it_goes_on() -> None:
     task = cycle(30)
     assert [batch.continues for batch in task.held_out("valid", 20)][:2] == [False]
     assert isinstance(task.shown(), Batch)
+
+
+def test_a_text_that_is_missing_is_named() -> None:
+    with pytest.raises(InputError, match="train, valid and test, but valid is missing. Try"):
+        LanguageTask({"train": "a b", "test": "a b"}, level="word")
+    with pytest.raises(InputError, match="but valid and test are missing. Try"):
+        LanguageTask({"train": "a b"}, level="word")

@@ -8,6 +8,7 @@ import torch
 from attractor.errors import InputError
 from attractor.tasks import TimeSeries
 from attractor.tasks.arrays import Data
+from attractor.tasks.data.series import read_answers
 from attractor.tasks.series import held_back
 
 
@@ -71,3 +72,79 @@ def test_bad_series(tmp_path: Path) -> None:
         TimeSeries("Some", root=tmp_path)
     with pytest.raises(InputError, match=r"expected Other_TRAIN\.tsv"):
         TimeSeries("Other", root=tmp_path)
+
+
+ROWS = "a,5,6,7\nb,8,9,1\na,5,6,7\nb,8,9,1\n"
+NAMED = {
+    "numbers from 0": "label,0,1,2\n" + ROWS,
+    "numbers from 1": "label,1,2,3\n" + ROWS,
+    "numbers with blanks and lines before": "# a comment\n\n class , 0 , 1 , 2 \n" + ROWS,
+    "the whole first line counts": "0,1,2,3\n" + ROWS,
+    "no name for labels": ",0,1,2\n" + ROWS,
+    "a word beside numbers": "y,0,1,2\n1.5,5,6,7\n2,8,9,1\n3,5,6,7\n4,8,9,1\n",
+    "no word beside numbers": ",0,1,2\n1.5,5,6,7\n2,8,9,1\n3,5,6,7\n4,8,9,1\n",
+}
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_a_first_line_of_numbered_columns_is_no_series_and_that_is_said(
+    case: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "some.csv"
+    path.write_text(NAMED[case])
+    for needed in (True, False):
+        caplog.clear()
+        found, _ = read_answers(path, needed=needed)
+        assert found.x[..., 0].tolist() == [[5, 6, 7], [8, 9, 1]] * 2
+        assert f"line {3 if 'before' in case else 1} of {path}" in caplog.text
+        assert "taken for the names of columns" in caplog.text
+
+
+COUNTS = {
+    "it is alone": "a,1,2,3\n",
+    "its class has others": "a,1,2,3\n" + ROWS,
+    "a class of others is alone too": "up,1,2,3\n" + ROWS + "c,5,5,5\n",
+    "the whole first line counts": "0,1,2,3\n0,5,6,7\n1,8,9,1\n1,8,9,1\n",
+}
+
+
+@pytest.mark.parametrize("case", COUNTS)
+def test_a_series_that_counts_stays_where_its_label_may_be_a_class_and_that_is_said(
+    case: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "some.csv"
+    path.write_text(COUNTS[case])
+    found, _ = read_answers(path)
+    assert found.x[0, :, 0].tolist() == [1, 2, 3]
+    assert f"line 1 of {path} counts" in caplog.text
+    assert "taken for a series" in caplog.text
+
+
+def test_other_first_lines_are_as_they_were(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "some.csv"
+    for line in ("c,1,3,2\n", "c,1,2,3.5\n", "c,1.0,2.0,3.0\n", "c,2,3,4\n"):
+        path.write_text(line + ROWS)
+        assert len(read_answers(path)[0].y) == 5
+    path.write_text("c,1\na,2\na,3\n")
+    assert read_answers(path)[0].y == ["c", "a", "a"]
+    path.write_text("label,x,y,z\n" + ROWS)
+    assert len(read_answers(path)[0].y) == 4
+    assert caplog.text == ""
+    path.write_text("label,x,y,z\nlabel,x,y,z\n" + ROWS)
+    with pytest.raises(InputError, match=r"could not convert .* \(line 2\)"):
+        read_answers(path)
+
+
+def test_without_labels_three_columns_that_count_are_names(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "some.csv"
+    path.write_text("0,1,2\n5,6,7\n8,9,1\n")
+    found, _ = read_answers(path, labelled=False)
+    assert found.x[..., 0].tolist() == [[5, 6, 7], [8, 9, 1]]
+    assert "taken for the names of columns" in caplog.text
+    for text, series in (("1,2\n5,6\n", 2), ("0,1,2\n", 1)):
+        path.write_text(text)
+        assert len(read_answers(path, labelled=False)[0].x) == series

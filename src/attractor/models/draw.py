@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.cells import Cell
 from attractor.cells.init import uniform_
-from attractor.cells.layer.options import cell_options, resolve
+from attractor.cells.layer.options import cell_options, check_options, resolve
 from attractor.checks import plain, whole
 from attractor.errors import InputError
 from attractor.models.attention_window import window
@@ -172,7 +172,9 @@ class DRAW(nn.Module):
 
 def _options(cell: Any, steps: int, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """The options of a cell, with the length of its sequences if it asks for that."""
-    known = {"length": steps} if "length" in cell_options(resolve(cell)) else {}
+    make = resolve(cell)
+    known = {"length": steps} if "length" in cell_options(make) else {}
+    check_options(make, given or {})
     return {**known, **(given or {})}
 
 
@@ -181,7 +183,7 @@ def _check_pixels(x: Tensor) -> None:
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return
     low, high = (float(end) for end in x.aminmax()) if x.numel() else (0.0, 0.0)
-    if low < 0 or high > 1:
+    if not (low >= 0 and high <= 1):  # as a NaN is neither
         raise InputError(
             f"expected pixels from 0 to 1, but got {low:.3g} to {high:.3g}. Try x / 255 for "
             "bytes, and leave normalise out."

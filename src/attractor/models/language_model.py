@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 from attractor.cells import Recurrent, weight_drop
 from attractor.cells.init import uniform_
 from attractor.cells.layer.options import LayerCell
+from attractor.cells.wrap.dropconnect import recurrent_names
 from attractor.checks import number, whole
 from attractor.errors import InputError
 from attractor.models.choices import Reward, drawn
@@ -151,8 +152,7 @@ class LanguageModel(nn.Module):
         for one, units in zip(_for_each(cell, hidden), hidden, strict=True):
             features = inner[-1].output_size if inner else embedding_size
             inner.append(reader(one, features, units, generator=generator, **options))
-            dropped = weight_drop(inner[-1], weight_dropout) if weight_dropout else inner[-1]
-            self.layers.append(dropped)
+            self.layers.append(_dropped(inner[-1], weight_dropout))
         self.readout = readout(inner[-1], vocabulary, generator)
         if tied:
             if inner[-1].output_size != embedding_size:
@@ -175,10 +175,12 @@ class LanguageModel(nn.Module):
         return tuple(layer.initial_state(batch_size) for layer in layers)
 
     def forward(self, x: Tensor, state: tuple[Any, ...] | None = None) -> tuple[Any, Any]:
-        if x.dim() != 2:
+        if not isinstance(x, Tensor) or x.dim() != 2:
+            known = isinstance(x, Tensor)
+            got = f"the shape {tuple(x.shape)}" if known else f"a {type(x).__name__}"
             raise InputError(
-                f"expected tokens (batch, time), but got the shape {tuple(x.shape)}. Try x[None] "
-                "for one text."
+                f"expected tokens (batch, time), but got {got}. Try x[None] for one text, and "
+                "pad_sequence for several."
             )
         state = self.initial_state(len(x)) if state is None else state
         raw = locked(self._embedded(x), self.rates["input"], self.training)
@@ -214,6 +216,18 @@ class LanguageModel(nn.Module):
         if self.training and rate:
             table = table * F.dropout(table.new_ones(len(table), 1), rate)
         return embedded(x, table)
+
+
+def _dropped(layer: Recurrent, rate: float) -> nn.Module:
+    """A layer whose recurrent weights are dropped at a rate, once it is known to have some."""
+    if not rate:
+        return layer
+    if not recurrent_names(layer):
+        raise InputError(
+            f"expected cells with a recurrent matrix for weight_dropout={rate}, but "
+            f"{type(layer.cells[0]).__name__} has none. Try hidden_dropout, or another cell."
+        )
+    return weight_drop(layer, rate)
 
 
 def _for_each(cell: LayerCell | Sequence[LayerCell], hidden: Sequence[int]) -> list[Any]:

@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import PackedSequence
 from attractor.cells.init import Initialiser, uniform_
 from attractor.cells.layer.options import LayerCell
 from attractor.checks import number, whole
+from attractor.errors import InputError
 from attractor.models.choices import Reward
 from attractor.models.sequence import SequenceClassifier
 from attractor.models.tokens import embedded
@@ -89,6 +90,11 @@ class PairClassifier(nn.Module):
         )
 
     def forward(self, x: Tensor | PackedSequence) -> Any:
+        if isinstance(x, Tensor) and x.dim() != 2:
+            raise InputError(
+                f"expected words (batch, time), but got the shape {tuple(x.shape)}. Try x[None] "
+                "for one pair."
+            )
         if isinstance(x, PackedSequence):
             shown: Any = x._replace(data=self.dropout(embedded(x.data, self.embedding.weight)))
         else:

@@ -76,6 +76,11 @@ class SequenceClassifier(nn.Module):
 
         In training with a reward also what puts its price on that answer.
         """
+        if isinstance(x, Tensor) and x.dim() != 3:
+            raise InputError(
+                f"expected sequences (batch, time, {self.recurrent.input_size}), but got the shape "
+                f"{tuple(x.shape)}. Try x[None] for one sequence, or x[..., None] for one feature."
+            )
         output, price = heard(self.recurrent, self.choices if self.training else None, x, asked=1)
         if isinstance(output, PackedSequence):
             output, lengths = pad_packed_sequence(output, batch_first=True)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from torch import Generator
 
@@ -76,6 +76,7 @@ class LanguageTask(Task):
         tokens: int | None = None,
     ) -> None:
         self.steps, self.streams = whole("steps", steps, 1), whole("streams", streams, 1)
+        _expect_all(texts)
         train = tokens_of(texts["train"], level)
         self.vocabulary = Vocabulary(train)
         self.train = self.vocabulary.numbers(train)[: tokens and whole("tokens", tokens, 2)]
@@ -101,6 +102,15 @@ class LanguageTask(Task):
     def told(self, means: dict[str, float]) -> dict[str, float]:
         loss = means["loss"]
         return {**means, "perplexity": math.exp(min(loss, 700)), "bits": loss / math.log(2)}
+
+
+def _expect_all(texts: Mapping[Half, str]) -> None:
+    missing = [half for half in get_args(Half) if half not in texts]
+    if missing:
+        raise InputError(
+            f"expected the texts train, valid and test, but {' and '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} missing. Try a part of the training text."
+        )
 
 
 def corpus(name: str, root: str | Path | None) -> dict[Half, str]:

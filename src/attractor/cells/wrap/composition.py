@@ -117,6 +117,11 @@ def compose(
     if recurrent_dropout:
         made = _with(made, "dropout", partial(RecurrentDropoutCell, rate=recurrent_dropout))
     if zoneout is not None:
+        if not isinstance(zoneout, list | tuple) or len(zoneout) != 2:
+            raise InputError(
+                "expected zoneout to be two rates, of the cell state and of the hidden state, but "
+                f"got {zoneout!r}. Try zoneout=(0.0, 0.1)."
+            )
         cell_rate, hidden_rate = zoneout
         wrap = partial(ZoneoutCell, cell_rate=cell_rate, hidden_rate=hidden_rate)
         made = _with(made, "zoneout", wrap)

@@ -83,16 +83,26 @@ def weight_drop(layer: Recurrent, rate: float, names: Sequence[str] | None = Non
     return WeightDrop(layer, rate, names)
 
 
+def recurrent_names(layer: Recurrent) -> tuple[str, ...]:
+    """The full names of the matrices that act on the state, as the cells of a layer say.
+
+    Example:
+        >>> recurrent_names(Recurrent("lstm", 3, 8)), recurrent_names(Recurrent("urnn", 3, 8))
+        (('cells.0.weight_hh',), ())
+    """
+    wanted = {
+        f"{path}.{name}"
+        for path, module in layer.named_modules()
+        for name in getattr(module, "recurrent_weights", ())
+    }
+    return tuple(name for name, _ in layer.named_parameters() if name in wanted)
+
+
 def _matching(layer: Recurrent, names: Sequence[str] | None) -> tuple[str, ...]:
     """The full names of the parameters to drop; none would be dropout that never happens."""
     parameters = [name for name, _ in layer.named_parameters()]
     if names is None:
-        wanted = {
-            f"{path}.{name}"
-            for path, module in layer.named_modules()
-            for name in getattr(module, "recurrent_weights", ())
-        }
-        found = tuple(name for name in parameters if name in wanted)
+        found = recurrent_names(layer)
     else:
         found = tuple(name for name in parameters if name.endswith(tuple(f".{n}" for n in names)))
     if not found:

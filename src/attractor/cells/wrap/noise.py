@@ -8,6 +8,7 @@ from torch.utils import _pytree as pytree
 
 from attractor.cells.base import Cell
 from attractor.cells.gated import PLAIN, AnyGated, GatedCell, Taps, WrappedCell
+from attractor.checks import plain
 from attractor.errors import InputError
 
 
@@ -202,6 +203,7 @@ class RecurrentDropoutCell(WrappedCell):
 
 def probability(owner: str, name: str, value: float) -> float:
     """Check how often something is to be left out."""
-    if isinstance(value, bool) or not 0 <= value < 1:
+    value = plain(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
         raise InputError(f"{owner} expects {name} to be from 0 to below 1, but got {value!r}.")
     return float(value)

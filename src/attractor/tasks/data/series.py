@@ -1,8 +1,12 @@
 """Time series in the formats of the UCR and UEA archives, and tables, plain or compressed."""
 
 import csv
+import logging
 import lzma
 import math
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -13,6 +17,8 @@ from numpy.typing import NDArray
 from attractor.errors import InputError
 from attractor.tasks.data.root import VARIABLE, data_root
 from attractor.tasks.data.text import read_text
+
+logger = logging.getLogger(__name__)
 
 FOLDERS = ("ucr", "UCRArchive_2018")
 _FILL = ("", "nan")
@@ -78,7 +84,9 @@ def read_answers(path: Path, *, labelled: bool = True, needed: bool = True) -> t
 
     A line of a ``.ts`` file has any number of dimensions and then its class. One of a ``.tsv`` file
     has its class and then one dimension, between tabs, and one of a ``.csv`` file the same between
-    commas, where a first line may name the columns. A shorter series ends with ``NaN``, as in
+    commas. A first line of words names the columns, and so does one of the numbers from 0 or 1 on
+    whose label is a word among numbers, or alone where each other occurs again; either way a
+    warning says what a line that counts is taken for. A shorter series ends with ``NaN``, as in
     UCR's archive, or with nothing. Where no label is written at all, all are empty; one that is
     missing beside others is a mistake. Lines of blanks are left out.
 
@@ -100,7 +108,7 @@ def read_answers(path: Path, *, labelled: bool = True, needed: bool = True) -> t
         lines = [line.strip(spare) for line in read_text(path).splitlines()]
         said = {tuple(line.lower().split()[:2]) for line in lines if line.startswith("@")}
         labelled = labelled and ("@classlabel", "false") not in said
-        rows = _parsed(lines, form, labelled)
+        rows = _parsed(lines, form, labelled, path)
         if labelled and needed:
             _expect_labels(rows)
         found = _padded(rows)
@@ -113,25 +121,85 @@ def read_answers(path: Path, *, labelled: bool = True, needed: bool = True) -> t
         ) from error
 
 
-def _parsed(lines: list[str], form: str, labelled: bool) -> list[_Row]:
+class _Line(NamedTuple):
+    """One line of a table, as it is written."""
+
+    label: str
+    values: list[str]
+    place: int
+
+
+def _parsed(lines: list[str], form: str, labelled: bool, path: Path) -> list[_Row]:
     """Each series with its label; what is wrong with a line is told with its number."""
+    written: list[_Line] = []
     rows: list[_Row] = []
     for place, line in enumerate(lines, 1):
         if not line.strip() or line[0] in "#@":
             continue
-        try:
+        with _at(place):
             if form == ".ts":
                 rows.append(_Row(*_parse_ts(line, labelled), place))
-                continue
-            cells = next(csv.reader([line])) if form == ".csv" else line.split("\t")
-            label, *values = cells if labelled else ["", *cells]
-            if not values:
-                raise ValueError(f"a line without {'commas' if form == '.csv' else 'tabs'}")
-            if rows or not _names(values):
-                rows.append(_Row(_column(values), label.strip(), place))
-        except ValueError as error:
-            raise ValueError(f"{error} (line {place})") from error
+            else:
+                written.append(_Line(*_split(line, form, labelled), place))
+    for one in written[_names_columns(written, labelled, path) :]:
+        with _at(one.place):
+            rows.append(_Row(_column(one.values), one.label, one.place))
     return rows
+
+
+@contextmanager
+def _at(place: int) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{error} (line {place})") from error
+
+
+def _split(line: str, form: str, labelled: bool) -> tuple[str, list[str]]:
+    """The label and the values of a line of a table."""
+    cells = next(csv.reader([line])) if form == ".csv" else line.split("\t")
+    label, *values = cells if labelled else ["", *cells]
+    if not values:
+        raise ValueError(f"a line without {'commas' if form == '.csv' else 'tabs'}")
+    return label.strip(), [value.strip() for value in values]
+
+
+def _names_columns(lines: list[_Line], labelled: bool, path: Path) -> bool:
+    """Whether the first line names columns rather than being a series.
+
+    It does where none of its values is a number. Where they count from 0 or 1, as pandas names
+    columns, it does if its label cannot be that of a series like the others; either is said.
+    """
+    if not lines:
+        return False
+    first, others = lines[0], [one.label for one in lines[1:]]
+    if not any(map(_number, first.values)):
+        return True
+    if len(first.values) + labelled < 3 or not _counts(first.values):
+        return False
+    named = _apart(first.label, others) if labelled else bool(others)
+    logger.warning(
+        "line %d of %s counts and is taken for %s; if it is not, %s",
+        first.place,
+        path,
+        *(
+            ("the names of columns", "put a line of names before it")
+            if named
+            else ("a series", "leave it out")
+        ),
+    )
+    return named
+
+
+def _counts(values: list[str]) -> bool:
+    return any(values == [str(start + place) for place in range(len(values))] for start in (0, 1))
+
+
+def _apart(label: str, others: list[str]) -> bool:
+    """Whether a label is of no class: a word among numbers, or alone where no other is."""
+    if _numbers(others) and not _numbers([label]):
+        return True
+    return label not in others and min(Counter(others).values(), default=0) > 1
 
 
 def _expect_labels(rows: list[_Row]) -> None:
@@ -147,11 +215,6 @@ def _expect_labels(rows: list[_Row]) -> None:
             raise ValueError(
                 f"the label {labels[place]}, which is no finite number (line {rows[place].line})"
             )
-
-
-def _names(values: list[str]) -> bool:
-    """Whether a line names columns: none of its values is a number."""
-    return not any(map(_number, values))
 
 
 def _number(text: str) -> bool:
