@@ -88,19 +88,20 @@ class Published(NamedTuple):
 
 
 def published(experiment: str) -> list[Published]:
-    """The published numbers that an experiment is meant to reproduce.
+    """The published numbers that runs of an experiment are meant to end with.
 
     Example:
         >>> [one.number.value for one in published("m2sgd-table-5.1") if one.label == "MetaSGD"]
         [85.06]
     """
+    from attractor.reproduction.computed.settings import is_configured
     from attractor.reproduction.targets import TARGETS
 
     return [
         Published(experiment, source.label(number.row), source.columns[number.column], number)
         for target in TARGETS.values()
         for source in target.sources
-        if source.full == experiment
+        if source.full == experiment and source.at_end
         for number in of_target(target.key)
-        if source.has(number)
+        if source.has(number) and not is_configured(source.columns[number.column])
     ]

@@ -34,10 +34,12 @@ def _number_row(one: Judged) -> list[str]:
         half = NONE if ours.half_width is None else f"± {ours.half_width:,.{digits}f}"
         mean += NONE if one.over_tasks is None else f" ({one.over_tasks:.1f} over tasks)"
     elif one.single is not None:
-        mean = f"{one.single:.4g}"
-    seeds += f"{seeds and ', '}{one.diverged} diverged" if one.diverged else NONE
+        mean = _number(one.single)
+    lost = ((one.diverged, "diverged"), (one.unsolved, "unsolved"))
+    seeds = ", ".join(filter(None, (seeds, *(f"{n} {word}" for n, word in lost if n))))
     published = f"{number.value:,g}{spread} {number.unit}"
-    return [number.row, number.column, published, mean, half, seeds, one.verdict]
+    verdict = f"{one.verdict}: {one.why}" if one.why else one.verdict
+    return [number.row, number.column, published, mean, half, seeds, verdict]
 
 
 def _place_rows(target: Target, found: Iterable[Place], budget: Budget) -> list[list[str]]:

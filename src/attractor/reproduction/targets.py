@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from attractor.errors import InputError, unknown
+from attractor.reproduction.computed.settings import is_configured
 from attractor.reproduction.outcomes import WITHOUT_RUNS
 from attractor.reproduction.published import DOCUMENTS, Number
 
@@ -25,9 +26,20 @@ class Source:
         rows: by the row of the document, the label of our variant.
         quick_rows: the same for the quick experiment, where its labels are others; empty where it
             has no such variant.
-        columns: by the column of the document, our measure; ``/best`` and ``/deviation`` after it
-            take the best and the standard deviation over seeds.
+        columns: by the column of the document, our measure, as runs end with it; ``/best``,
+            ``/deviation`` and ``/p`` after it take the best and the standard deviation over seeds,
+            and the p of a t test of two independent samples. ``config:train.steps`` is a setting
+            of the full configuration, ``task:baseline`` what its task works out,
+            ``thousand_left`` the parameters that are not pruned.
         prefix: what the rows of the document have before the names in ``rows``.
+        split: takes the mean of what was logged in this split from step ``first`` to ``last``, or,
+            without ``last``, the best of it.
+        against: by the row of the document, the label of another variant beside which ours stands.
+        quick_against: the same for the quick experiment, where its labels are others.
+        relation: what is taken of the two: ours less the other, ours over the other, or how much
+            less ours has, as a share of the other.
+        bounds: by the column of the document, on which side of a published bound ours has to be.
+        test: which of the two is said to be higher, where the bound is on a p.
     """
 
     full: str | None = None
@@ -37,6 +49,14 @@ class Source:
     quick_rows: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
+    split: str = ""
+    first: int = 0
+    last: int = 0
+    against: Mapping[str, str] = field(default_factory=dict)
+    quick_against: Mapping[str, str] = field(default_factory=dict)
+    relation: Literal["difference", "ratio", "removed"] = "difference"
+    bounds: Mapping[str, Literal["below", "above"]] = field(default_factory=dict)
+    test: Literal["higher", "lower"] = "higher"
 
     def has(self, number: Number) -> bool:
         """Whether a published number is one of those that this gives."""
@@ -48,6 +68,21 @@ class Source:
         """Our variant for a row of the document."""
         own = row.removeprefix(self.prefix)
         return self.quick_rows.get(own, self.rows[own]) if budget == "quick" else self.rows[own]
+
+    def other(self, row: str, budget: Budget = "full") -> str | None:
+        """The variant beside which ours stands; ``None`` where it stands alone."""
+        own = self.against.get(row)
+        return self.quick_against.get(row, own) if budget == "quick" else own
+
+    @property
+    def runs(self) -> bool:
+        """Whether its numbers take runs: not if all of them are configured."""
+        return not all(map(is_configured, self.columns.values()))
+
+    @property
+    def at_end(self) -> bool:
+        """Whether its numbers are measures that the runs of one variant end with."""
+        return not self.split and not self.against
 
     def experiment(self, budget: Budget) -> str | None:
         return self.full if budget == "full" else self.quick
@@ -135,6 +170,7 @@ class Target:
         contests: where this one counts who is among the best.
         note: what a reader must know: why there is no configuration, or what is different.
         see: a page of the documentation with more.
+        unjudged: by the column of the document, why there is no verdict on its numbers.
     """
 
     key: str
@@ -151,6 +187,7 @@ class Target:
     contests: tuple[Contest, ...] = ()
     note: str = ""
     see: str = ""
+    unjudged: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def document(self) -> str:
@@ -176,10 +213,12 @@ class Target:
                 every = dict.fromkeys(filter(None, (*old, *labels)))
                 found[name] = (old_seeds or seeds, tuple(every))
 
-        for one in self.sources:
-            rows = {**one.rows, **(one.quick_rows if budget == "quick" else {})}
-            seeds = one.quick_seeds if budget == "quick" else ()
-            add(one.experiment(budget), seeds, tuple(rows.values()))
+        for one in filter(lambda source: source.runs, self.sources):
+            quick = budget == "quick"
+            rows = {**one.rows, **(one.quick_rows if quick else {})}
+            others = {**one.against, **(one.quick_against if quick else {})}
+            seeds = one.quick_seeds if quick else ()
+            add(one.experiment(budget), seeds, (*rows.values(), *others.values()))
         for claim in self.claims:
             name = claim.experiment if budget == "full" else claim.quick
             labels = (claim.label(claim.ours, budget), claim.label(claim.other, budget))
