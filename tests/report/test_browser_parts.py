@@ -174,3 +174,74 @@ def test_a_png_holds_the_levels_of_the_image() -> None:
     model = DRAW((1, 6, 6), hidden_size=4, latent_size=2, steps=2)
     assert len(gallery(model, 3)) == 3
     assert gallery(nn.Linear(2, 2)) == []
+
+
+@pytest.fixture(scope="module")
+def many(visit: Any, write_run: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Eight variants, of which the settings differ by numbers that do not sort as text."""
+    root = tmp_path_factory.mktemp("many")
+    for number, rate in enumerate((0.1, 0.01, 1e-05, 0.002, 0.05, 0.2, 1.0, 0.5)):
+        write_run(root / "runs", f"{number} variant", config={"optimiser": {"lr": rate}})
+    write_run(root / "few", "alone", config={"experiment": "few"})
+    write(build(load_runs([root / "runs", root / "few"])), root / "report.html")
+    opened = visit((root / "report.html").as_uri(), viewport={"width": 1280, "height": 900})
+    yield opened
+    opened.close()
+
+
+def table_under(page: Any, heading: str) -> Any:
+    section = page.locator("section", has=page.locator(f"#{heading}"))
+    return section.locator("table").first, section.locator("[data-filter]")
+
+
+@pytest.mark.parametrize("name", ["results", "runs", "configuration"])
+def test_every_long_table_sorts_and_filters(many: Any, name: str) -> None:
+    table, box = table_under(many, f"chapter-1-{name}")
+    assert box.count() == 1
+    box.fill("3 VAR")
+    assert table.locator("tbody tr:visible").count() == 1
+    assert "1 of 8 rows" in box.locator("xpath=ancestor::p").text_content()
+    box.fill("")
+    assert table.locator("tbody tr:visible").count() == 8
+    heads = table.locator("thead th:not(.strip)")
+    assert heads.locator("button.sort").count() == heads.count()
+    heads.filter(has_text="Variant").locator("button").click()
+    heads.filter(has_text="Variant").locator("button").click()
+    assert table.locator("tbody tr").first.text_content().strip().find("7 variant") >= 0
+    assert many.complaints == []
+
+
+def test_settings_sort_as_numbers_and_short_tables_have_no_filter(many: Any) -> None:
+    table, _ = table_under(many, "chapter-1-configuration")
+    table.locator("th", has_text="optimiser.lr").locator("button").click()
+    rates = table.locator("tbody tr > td:last-child").all_text_contents()
+    assert rates == sorted(rates, key=float)
+    assert table_under(many, "chapter-2-results")[1].count() == 0
+
+
+SCORES = {
+    "few": ("accuracy", "loss"),
+    "many": ("accuracy", *(f"accuracy_on_average_{number}" for number in range(8))),
+}
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+@pytest.mark.parametrize("measures", ["few", "many"])
+def test_results_fit_or_say_that_there_is_more(
+    visit: Any, write_run: Any, tmp_path: Path, width: int, measures: str
+) -> None:
+    for label in ("MetaSGD-CL", "HAT, 400 wide, lr 0.05"):
+        for seed in range(3):
+            path = write_run(tmp_path / "runs", label, seed) / "done.json"
+            scores = dict.fromkeys(SCORES[measures], 0.5 + 0.01 * seed)
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"test": scores}))
+    write_run(tmp_path / "runs", "MetaSGD-CL", 3, status="failed")
+    write(build(load_runs([tmp_path / "runs"])), tmp_path / "report.html")
+    page = visit((tmp_path / "report.html").as_uri(), viewport={"width": width, "height": 900})
+    frame = page.locator(".scroll", has=page.locator(".results"))
+    beyond = frame.evaluate("e => e.scrollWidth - e.clientWidth")
+    assert (beyond > 1) == (measures == "many")
+    note = page.locator(".more").first
+    assert note.is_visible() == (measures == "many")
+    assert "scroll it sideways" in note.text_content()
+    page.close()

@@ -86,7 +86,8 @@ def result_table(runs: Sequence[Run], claims: Sequence[Told] = ()) -> ResultTabl
     beside = ["Behind the best"] if len(rows) > 1 and stand.best is not None else []
     printed = ["Published"] if any(row.label in paper for row in rows) else []
     headings = ["Rank", measures[0], *printed, *beside, "Median", *measures[1:]]
-    headings += ["Seeds", "Parameters", "Time", "Status"]
+    ended = all(row.status == "done" for row in rows)
+    headings += ["Seeds", "Parameters", "Time", *(() if ended else ("Status",))]
     found = []
     for row in rows:
         measured = []
@@ -107,7 +108,8 @@ def result_table(runs: Sequence[Run], claims: Sequence[Told] = ()) -> ResultTabl
             Cell(str(row.n) if row.n == total else f"{row.n} of {total}", row.n),
             Cell(count(row.parameters), row.parameters),
             Cell(duration(row.seconds), row.seconds),
-            Cell(row.status.removeprefix(f"{row.n} done, ")),  # the seeds say how many
+            # The seeds say how many are done.
+            *(() if ended else (Cell(row.status.removeprefix(f"{row.n} done, ")),)),
         ]
         strip = None if row.estimate is None or ends is None else _strip(row.estimate, ends)
         found.append(ResultRow(row.label, indices[row.label], tuple(cells), strip))

@@ -1,6 +1,42 @@
 "use strict";
 /* Tables: sorted, filtered, copied and saved. */
 (() => {
+  const LONG = 6; /* rows that are taken in at a glance */
+
+  function sorted(table) {
+    for (const heading of table.tHead.rows[0].cells) {
+      if (heading.classList.contains("strip")) continue;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sort";
+      button.append(...heading.childNodes);
+      heading.append(button);
+      button.addEventListener("click", () => sortBy(heading));
+    }
+  }
+
+  function filtered(table) {
+    if (table.tBodies[0].rows.length <= LONG) return;
+    const line = document.createElement("p");
+    line.className = "filter";
+    line.innerHTML = `<label>Show rows with <input type="search" data-filter
+      placeholder="text in any column"></label> <span role="status"></span>`;
+    table.closest(".scroll").before(line);
+    line.querySelector("input").addEventListener("input", ({ target }) =>
+      filter(table, target.value, line.querySelector("span")));
+  }
+
+  /* Columns that are out of sight are easily missed where scroll bars hide. */
+  function announced(table) {
+    const frame = table.closest(".scroll");
+    const line = document.createElement("p");
+    line.className = "more";
+    line.textContent = "This table is wider than the page: scroll it sideways to see all columns.";
+    frame.before(line);
+    new ResizeObserver(() => { line.hidden = frame.scrollWidth <= frame.clientWidth + 1; })
+      .observe(frame);
+  }
+
   function sortBy(heading) {
     const row = heading.parentElement;
     const body = row.closest("table").tBodies[0];
@@ -9,7 +45,9 @@
     const sign = down ? -1 : 1;
     const key = (line) => {
       const cell = line.cells[column];
-      return "value" in cell.dataset ? Number(cell.dataset.value) : cell.textContent.trim();
+      const text = cell.textContent.trim();
+      const number = Number(cell.dataset.value ?? text.replaceAll(",", ""));
+      return text === "" || Number.isNaN(number) ? text : number;
     };
     const missing = (value) => value === "–" || value === "";
     const lines = [...body.rows].sort((a, b) => {
@@ -24,13 +62,12 @@
     heading.setAttribute("aria-sort", down ? "descending" : "ascending");
   }
 
-  function filter(box) {
-    const wanted = box.value.trim().toLowerCase();
-    const table = box.closest("section").querySelector("table.results");
-    for (const line of table.tBodies[0].rows) {
-      const name = line.querySelector("th").textContent.toLowerCase();
-      line.hidden = !name.includes(wanted);
-    }
+  function filter(table, text, status) {
+    const wanted = text.trim().toLowerCase();
+    const lines = [...table.tBodies[0].rows];
+    for (const line of lines) line.hidden = !line.textContent.toLowerCase().includes(wanted);
+    const shown = lines.filter((line) => !line.hidden).length;
+    status.textContent = wanted ? `${shown} of ${lines.length} rows` : "";
   }
 
   /* The cells of a table that are in sight, without those that are drawings alone. */
@@ -86,16 +123,15 @@
     URL.revokeObjectURL(link.href);
   }
 
-  for (const box of document.querySelectorAll("[data-filter]")) {
-    box.addEventListener("input", () => filter(box));
+  for (const table of document.querySelectorAll("main table")) {
+    sorted(table);
+    filtered(table);
+    announced(table);
   }
   for (const button of document.querySelectorAll("[data-copy]")) {
     button.addEventListener("click", () => copy(button));
   }
   for (const button of document.querySelectorAll("[data-save]")) {
     button.addEventListener("click", () => save(button));
-  }
-  for (const button of document.querySelectorAll(".sort")) {
-    button.addEventListener("click", () => sortBy(button.parentElement));
   }
 })();
