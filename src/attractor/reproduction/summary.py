@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attractor.reproduction.claims import AGAINST_MARGIN, Finding
 from attractor.reproduction.costs import costs
+from attractor.reproduction.headlines import headlined
 from attractor.reproduction.outcomes import WITHOUT_RUNS
 from attractor.reproduction.published import DOCUMENTS
 from attractor.reproduction.tables import claim_rows
@@ -86,6 +87,7 @@ def _costed(experiment: str) -> str:
 
 
 SUMMARY: dict[str, Callable[[Claims], str]] = {
+    "headlines": headlined,
     "counts": counted,
     "contradicted": contradicted,
     "decided": decided,
