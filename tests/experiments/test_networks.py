@@ -9,6 +9,7 @@ from attractor.cells import Cell, GRUCell
 from attractor.cli.entry import entry
 from attractor.errors import InputError
 from attractor.experiments.config import ExperimentConfig
+from attractor.experiments.kinds.supervised import outcome
 from attractor.experiments.train import build, runs_of
 from attractor.runs.drive import Context
 from attractor.tasks.data.pairs import LABELS, SICK
@@ -56,6 +57,16 @@ def made(root: Path, task: dict[str, Any], model: dict[str, Any], batch_size: in
     process = build(config, Context(data=root)).process
     assert isinstance(process, Supervised)
     return process
+
+
+def test_only_the_outcome_of_a_text_tells_a_leading_measure(root: Path) -> None:
+    text, pairs = (
+        outcome(made(root, TASKS[name], {"name": name, "cell": ["gru"] * 2, **SIZES[name]}))
+        for name in ("language_model", "pair_classifier")
+    )
+    assert text["leading"] == "perplexity"
+    assert text["measures"]["perplexity"] == ["min", "", True]
+    assert "leading" not in pairs
 
 
 @pytest.mark.parametrize("name", sorted(TASKS))

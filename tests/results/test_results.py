@@ -172,6 +172,23 @@ def test_without_an_accuracy_the_lowest_loss_is_best(tmp_path: Path) -> None:
     assert [row.label for row in summary(runs)] == ["B", "A"]
 
 
+def test_a_run_says_which_of_its_numbers_ranks(tmp_path: Path) -> None:
+    """Also to older ones that do not, unless none has measured it."""
+    save(tmp_path, "A", done={"test": {"loss": 2.0, "accuracy": 0.9, "bits": 3.0}})
+    new = {"test": {"loss": 1.0, "accuracy": 0.1, "bits": 1.5}, "leading": "bits"}
+    save(tmp_path, "B", done=new)
+    runs = load_runs([tmp_path])
+    assert main_metric(runs) == "bits"
+    assert [row.label for row in summary(runs)] == ["B", "A"]
+    assert main_metric(runs[:1]) == "accuracy"
+
+
+@pytest.mark.parametrize("said", ["nothing", 3, ["bits"], None])
+def test_a_leading_number_that_is_not_there_is_passed_over(tmp_path: Path, said: Any) -> None:
+    done = {"test": {"loss": 1.0, "accuracy": 0.1, "bits": 1.5}, "leading": said}
+    assert main_metric(load_runs([save(tmp_path, done=done)])) == "accuracy"
+
+
 def test_a_run_says_what_its_numbers_are(tmp_path: Path) -> None:
     """Whatever their names suggest, also to those that say nothing."""
     said = {"loss": ["max", "points", False], "accuracy": ["none", "", True]}

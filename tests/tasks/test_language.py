@@ -161,3 +161,11 @@ def test_a_text_that_is_missing_is_named() -> None:
         LanguageTask({"train": "a b", "test": "a b"}, level="word")
     with pytest.raises(InputError, match="but valid and test are missing. Try"):
         LanguageTask({"train": "a b"}, level="word")
+
+
+@pytest.mark.parametrize(("level", "name"), [("character", "bits"), ("word", "perplexity")])
+def test_a_text_is_ranked_as_papers_do(level: Any, name: str) -> None:
+    texts: Any = dict.fromkeys(("train", "valid", "test"), "a b c d e")
+    task = LanguageTask(texts, level=level)
+    assert task.leading == name
+    assert name in task.measures

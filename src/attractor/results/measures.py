@@ -48,19 +48,22 @@ def measure(name: str, runs: Iterable[Run]) -> Measure:
 
 
 def main_metric(runs: Sequence[Run]) -> str:
-    """The measure that ranks: steps to solve, then one that should grow, and the loss last."""
+    """The measure that ranks: steps to solve, then what runs declare as leading, then one that
+    should grow, and the loss last."""
     names = {"loss"}
     for run in runs:
         names.update(run.test)
         held_out = (row for row in run.rows if row["split"] in ("valid", "test"))
         names.update(name for row in held_out for name, value in row.items() if is_finite(value))
     names.discard("step")
+    declared = [run.outcome.get("leading") for run in runs]
 
     def place(name: str) -> tuple[object, ...]:
         goal = measure(name, runs).goal
         return (
             goal == "none",
             name != "steps_to_solve",
+            name not in declared,
             name != "accuracy",
             goal != "max",
             name == "loss",

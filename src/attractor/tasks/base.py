@@ -43,6 +43,9 @@ class Task(ABC):
     measures: ClassVar[Mapping[str, Measure]] = {"loss": LOSS, "accuracy": ACCURACY}
     """What `measure` gives."""
 
+    leading: str | None = None
+    """The measure that ranks models, where it is none that should grow."""
+
     input_size: int
     """Features of an input; of a sequence, those of a step."""
     output_size: int

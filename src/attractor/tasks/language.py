@@ -91,6 +91,7 @@ class LanguageTask(Task):
                     f"{len(text)}. Check that its file is not empty."
                 )
         self.input_size = self.output_size = len(self.vocabulary)
+        self.leading = "bits" if level == "character" else "perplexity"
 
     def batches(self, size: int, *, generator: Generator) -> Sampler:
         return Continued(self.train, size, self.steps, generator=generator)

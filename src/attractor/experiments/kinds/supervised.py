@@ -264,6 +264,7 @@ def outcome(training: Supervised) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in training.model.parameters()),
         "test": test,
         "measures": {name: [*measures[name]] for name in test if name in measures},
+        **({} if training.task.leading is None else {"leading": training.task.leading}),
     }
 
 
