@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from attractor.cli.commands import app
 from attractor.errors import InputError
-from attractor.estimators import RecurrentRegressor, load
+from attractor.estimators import RecurrentClassifier, RecurrentRegressor, load, save
 from attractor.tasks.data.series import load_series
 
 SMALL = ["--hidden-size", "8", "--epochs", "20", "--learning-rate", "0.03", "--quiet"]
@@ -263,6 +263,9 @@ IN_FLAGS = {
     "fit --learning-rate -1": r"expected --learning-rate to be .* Try --learning-rate 0\.1\.$",
     "fit --layers 0": r"expected --layers to be at least 1, .* Try --layers 1\.$",
     "fit --patience 0": r"expected --patience to be at least 1, .* Try --patience 1\.$",
+    "fit --option foo": r"expected --option as name=value, but got 'foo'\. Try --option t_max=140",
+    "fit --option =3": r"expected --option as name=value, but got '=3'\. Try --option t_max=140",
+    "fit --option a..b=3": r"expected --option as name=value, but got 'a..b=3'\. Try --option t_m",
     "compare --folds 1": r"expected --folds to be at least 2, .* Try --folds 2\.$",
     "compare --seconds 0": r"expected --seconds to be .* Try --seconds 0\.1\.$",
 }
@@ -274,3 +277,48 @@ def test_mistakes_are_told_in_the_words_of_the_command_line(command: str, tmp_pa
     out = ["--out", tmp_path / "model"] if name == "fit" else []
     with pytest.raises(InputError, match=IN_FLAGS[command]):
         run(name, tsv(tmp_path / "some.tsv"), *options, *out, "--quiet")
+
+
+def test_a_place_that_cannot_be_written_to_is_told_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(*_: object, **__: object) -> None:
+        raise AssertionError("training began")
+
+    monkeypatch.setattr("attractor.estimators.RecurrentClassifier.fit", fit)
+    file = tsv(tmp_path / "some.tsv")
+    with pytest.raises(InputError, match=r"write .*some\.tsv/model.* for --out, .* not a folder"):
+        run("fit", file, "--out", file / "model")
+    (tmp_path / "model" / "report.html").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"a file for --out, but got the folder .*report\.html"):
+        run("fit", file, "--out", tmp_path / "model")
+
+
+@pytest.mark.parametrize(("learnt", "asked"), [("1.0", "1"), ("1", "1.0"), ("+1e0", "01.")])
+def test_equal_numbers_are_the_same_class_however_they_are_written(
+    learnt: str, asked: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "model"
+    train = tsv(tmp_path / "train.tsv", names=(learnt, "-2"))
+    train.write_text(train.read_text().replace("-2\t", "-2.00\t", 1))
+    run("fit", train, "--out", out, *SMALL)
+    test = tsv(tmp_path / "test.tsv", names=(asked, "-2.0"))
+    found = json.loads(run("predict", out, test, "--json").stdout)
+    assert found["classes"] == ["-2", "1"]
+    assert found["accuracy"] > 0.9
+
+
+@pytest.mark.parametrize("classes", [["1.0", "2.0"], [1, 2], [1.0, 2.0]])
+def test_labels_of_a_file_are_the_equal_classes_of_models_from_elsewhere(
+    classes: list[object], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    model = RecurrentClassifier("rnn", 4, epochs=1, random_state=0)
+    save(model.fit(rng.normal(size=(20, 5)), np.array(classes * 10)), tmp_path / "model")
+    file = tsv(tmp_path / "some.tsv", names=("1", "2.0"))
+    found = json.loads(run("predict", tmp_path / "model", file, "--json").stdout)
+    right = np.array(classes * 20)
+    assert found["accuracy"] == (right == np.array(found["predictions"])).mean()
+    other = tsv(tmp_path / "other.tsv", names=("1", "3"))
+    with pytest.raises(InputError, match="classes that the model knows .* but got '3'"):
+        run("predict", tmp_path / "model", other)

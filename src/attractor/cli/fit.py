@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from attractor.errors import InputError
+from attractor.errors import InputError, shortened
+
+PAGE = "report.html"
 
 
 class Answer(StrEnum):
@@ -53,6 +55,16 @@ def in_flags(flags: Mapping[str, str]) -> Iterator[None]:
         raise InputError(said) from error
 
 
+def expect_option(text: str) -> str:
+    """An option of the cell as it is given, once it is known to have a name and a value."""
+    name, equals, _ = text.partition("=")
+    if not equals or not name.strip().isidentifier():
+        raise InputError(
+            f"expected --option as name=value, but got {shortened(text)}. Try --option t_max=140."
+        )
+    return text
+
+
 def fit(
     file: File,
     cell: Annotated[str, typer.Option(help="Any of `attractor list cells`.")] = "lstm",
@@ -84,6 +96,7 @@ def fit(
     from attractor.estimators.files import expect_free
     from attractor.estimators.reading import read, with_answers
     from attractor.experiments.changes import changed
+    from attractor.files import check_target
     from attractor.report.build import write
     from attractor.report.fitted import FLAGS, fitted
     from attractor.runs.memory import keep_memory
@@ -92,8 +105,10 @@ def fit(
     given = read(file, answers=answers.value)
     x, y = with_answers(given, file)
     expect_free(out, force=force)
+    check_target(out / PAGE, "--out")
     kind = RecurrentRegressor if given.real else RecurrentClassifier
-    options = changed({"options": {}}, [f"options.{one}" for one in option or []])["options"]
+    asked = [f"options.{expect_option(one)}" for one in option or []]
+    options = changed({"options": {}}, asked)["options"]
     model = kind(
         cell,
         hidden_size,
@@ -113,10 +128,10 @@ def fit(
     ):
         model.fit(x, y, on_rows=lambda rows: show(rows[-1]["epoch"], epochs, rows[-1]))
     save(model, out, force=force)
-    write(fitted(model, x, y, name=file.name), out / "report.html")
+    write(fitted(model, x, y, name=file.name), out / PAGE)
     found: dict[str, Any] = {
         "model": str(out),
-        "report": str(out / "report.html"),
+        "report": str(out / PAGE),
         "series": len(y),
         "held_back": len(model.held_),
         "parameters": sum(p.numel() for p in model.network_.parameters()),

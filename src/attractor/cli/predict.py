@@ -35,7 +35,7 @@ def predict(
     from attractor.cli.text import visible, warn
     from attractor.estimators import RecurrentClassifier, load
     from attractor.estimators.reading import read
-    from attractor.estimators.scores import expect_classes, scores
+    from attractor.estimators.scores import as_classes, scores
     from attractor.files import check_target, write_atomic
 
     if out is not None:
@@ -50,7 +50,7 @@ def predict(
     )
     right = given.y
     if right is not None and isinstance(fitted, RecurrentClassifier):
-        expect_classes(fitted, right, file)
+        right = as_classes(fitted, right, file)
     said = fitted.predict(given.x)
     found: dict[str, Any] = {"predictions": said.tolist()}
     if isinstance(fitted, RecurrentClassifier):

@@ -14,12 +14,16 @@ Answers = Literal["auto", "classes", "numbers"]
 """What the labels of a file are; ``"auto"`` looks at them."""
 
 
+EXACT = 2.0**53
+"""Whole numbers from here on are not told apart as floats."""
+
+
 class Given(NamedTuple):
     """The series of a file.
 
     Args:
         x: an array ``(n, time, features)``, or a list of arrays where they are not equally long.
-        y: the classes as they are written, or numbers; ``None`` where there are no labels.
+        y: the names of the classes, or numbers; ``None`` where there are no labels.
         real: whether the labels are numbers.
     """
 
@@ -57,13 +61,29 @@ def read(
         return Given(x, None, False)
     real = numbers if answers == "auto" else answers == "numbers"
     if not real:
-        return Given(x, np.array(series.y), False)
+        return Given(x, np.array([class_name(label) for label in series.y]), False)
     try:
         return Given(x, np.array([float(label) for label in series.y]), True)
     except ValueError as error:
         raise InputError(
             f"expected numbers as labels in {path}, but: {error}. Try --answers classes."
         ) from error
+
+
+def class_name(label: str) -> str:
+    """What the class of a label is called: by one name where labels are equal as numbers.
+
+    Example:
+        >>> [class_name(label) for label in ("1", "1.0", "-2.50", "up", "nan")]
+        ['1', '1', '-2.5', 'up', 'nan']
+    """
+    try:
+        number = float(label)
+    except ValueError:
+        return label
+    if not abs(number) < EXACT:
+        return label
+    return str(int(number)) if number.is_integer() else str(number)
 
 
 def with_answers(given: Given, path: str | Path) -> tuple[Any, NDArray[Any]]:

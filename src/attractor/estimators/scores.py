@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from attractor.errors import InputError
 from attractor.estimators.classifier import RecurrentClassifier
+from attractor.estimators.reading import class_name
 
 
 def scores(right: NDArray[Any], said: NDArray[Any], *, named: bool) -> dict[str, float]:
@@ -29,12 +30,18 @@ def scores(right: NDArray[Any], said: NDArray[Any], *, named: bool) -> dict[str,
     }
 
 
-def expect_classes(model: RecurrentClassifier, right: NDArray[Any], path: Path) -> None:
-    """Refuse labels that a model never saw: it would be wrong on them whatever it says."""
-    beyond = sorted({*right.tolist()} - {*model.classes_.tolist()})
+def as_classes(model: RecurrentClassifier, right: NDArray[Any], path: Path) -> NDArray[Any]:
+    """Labels of a file as the classes of a model, which may be numbers or written otherwise.
+
+    Labels that it never saw are refused: it would be wrong on them whatever it says.
+    """
+    places = {class_name(str(one)): place for place, one in enumerate(model.classes_)}
+    beyond = sorted({*right.tolist()} - places.keys())
     if beyond:
         raise InputError(
             f"expected labels among the classes that the model knows "
             f"({', '.join(map(str, model.classes_[:20]))}), but got {beyond[0]!r} in {path}. Fit a "
             "model on them too, or leave them aside with --labels ignore."
         )
+    found: NDArray[Any] = model.classes_[[places[one] for one in right.tolist()]]
+    return found
