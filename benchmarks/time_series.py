@@ -50,6 +50,7 @@ class TorchLSTM(RecurrentClassifier):
     """The same training of torch's own layer."""
 
     def _network(self, features: int, outputs: int, seed: int) -> nn.Module:
+        assert isinstance(self.hidden_size, int)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return LastOfLSTM(features, self.hidden_size, outputs)
