@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from attractor.reproduction import TARGETS, published
+from attractor.reproduction import TARGETS
 from attractor.reproduction.outcomes import END, Outcomes, Row
-from attractor.reproduction.published import Number, of_target
+from attractor.reproduction.published import Number, of_target, published
 from attractor.reproduction.stock import kept
 from attractor.reproduction.tables import budget_of, number_rows
 from attractor.reproduction.targets import Source, Target, target

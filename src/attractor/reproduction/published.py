@@ -94,14 +94,13 @@ def published(experiment: str) -> list[Published]:
         >>> [one.number.value for one in published("m2sgd-table-5.1") if one.label == "MetaSGD"]
         [85.06]
     """
-    from attractor.reproduction.computed.settings import is_configured
     from attractor.reproduction.targets import TARGETS
 
     return [
         Published(experiment, source.label(number.row), source.columns[number.column], number)
         for target in TARGETS.values()
         for source in target.sources
-        if source.full == experiment and source.at_end
+        if source.full == experiment
         for number in of_target(target.key)
-        if source.has(number) and not is_configured(source.columns[number.column])
+        if source.has(number) and source.ends(number.column)
     ]

@@ -14,6 +14,9 @@ from attractor.reproduction.published import DOCUMENTS, Number
 Budget = Literal["quick", "full"]
 Test = Literal["higher", "lower", "same", "no lower", "steadier"]
 
+LEFT = "thousand_left"
+"""In the place of a measure: thousands of parameters that are not pruned."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -79,10 +82,11 @@ class Source:
         """Whether its numbers take runs: not if all of them are configured."""
         return not all(map(is_configured, self.columns.values()))
 
-    @property
-    def at_end(self) -> bool:
-        """Whether its numbers are measures that the runs of one variant end with."""
-        return not self.split and not self.against
+    def ends(self, column: str) -> bool:
+        """Whether the numbers of a column are measures that runs of one variant end with."""
+        measure = self.columns[column]
+        worked_out = is_configured(measure) or measure == LEFT
+        return not self.split and not self.against and not worked_out
 
     def experiment(self, budget: Budget) -> str | None:
         return self.full if budget == "full" else self.quick

@@ -31,7 +31,7 @@ from attractor.estimates import Estimate, estimate, t_tail
 from attractor.reproduction.computed.settings import CONFIG, configured, is_configured
 from attractor.reproduction.outcomes import EXACT, SIMULATED, Outcomes
 from attractor.reproduction.published import Number, of_target
-from attractor.reproduction.targets import Budget, Source, Target
+from attractor.reproduction.targets import LEFT, Budget, Source, Target
 
 FEWEST = 3
 """Seeds for a verdict."""
@@ -184,7 +184,7 @@ def _values(
     source: Source, number: Number, outcomes: Outcomes, experiment: str, label: str, measure: str
 ) -> dict[int, float]:
     """By seed, the measure of a variant, at the end of its runs or on the way."""
-    if measure == "thousand_left":
+    if measure == LEFT:
         pruned = outcomes.final(experiment, label, "sparsity")
         counts = outcomes.final(experiment, label, "parameters")
         return {seed: n * (1 - pruned.get(seed, 0.0)) / 1e3 for seed, n in counts.items()}
