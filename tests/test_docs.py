@@ -28,7 +28,12 @@ from experiments.helpers import tiny
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-CODE = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+CODE = re.compile(
+    r"^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", flags=re.MULTILINE | re.DOTALL
+)
+"""A block of code, and what it prints where that is shown right below it."""
+
+NUMBER = re.compile(r"-?\d+\.\d+")
 
 WHOLE = {
     "attractor.continual.metrics",
@@ -50,13 +55,36 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 
 
 @each_page
-def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_runs_and_prints_what_is_shown(
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.chdir(tmp_path)
     if page.stem == "report":
         train(tiny("train.steps=5"), tmp_path / "runs")
     names: dict[str, object] = {"__name__": "example"}
-    for block in CODE.findall(page.read_text(encoding="utf-8")):
+    for block, shown in CODE.findall(page.read_text(encoding="utf-8")):
+        capsys.readouterr()
         exec(compile(block, str(page.relative_to(ROOT)), "exec"), names)
+        if shown:
+            assert alike(capsys.readouterr().out, shown)
+
+
+def alike(printed: str, shown: str) -> bool:
+    """The same but for fractions, which may be a tenth, or 0.03, apart from machine to machine."""
+    if NUMBER.sub("#", printed) != NUMBER.sub("#", shown):
+        return False
+    pairs = zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True)
+    return all(float(a) == pytest.approx(float(b), rel=0.1, abs=0.03) for a, b in pairs)
+
+
+def test_what_differs_from_what_is_shown_is_seen() -> None:
+    assert alike("loss 0.51 of 3\n", "loss 0.50 of 3\n")
+    assert not alike("loss 0.61 of 3\n", "loss 0.50 of 3\n")
+    assert not alike("loss 0.50 of 4\n", "loss 0.50 of 3\n")
+    assert not alike("loss 0.50\n", "gain 0.50\n")
 
 
 @each_page
