@@ -65,8 +65,8 @@ def test_the_summary_counts_the_verdicts_of_claims(runs: list[Run]) -> None:
     verdicts = [one.finding.told for one in told]
     said = findings(runs, told)[-1]
     assert said.startswith(f"Of {len(told)} published claims on these runs: ")
-    for verdict in set(verdicts):
-        assert f"{verdicts.count(verdict)} {verdict}" in said
+    assert f"{verdicts.count('holds')} hold" in said
+    assert f"{verdicts.count('not shown')} not shown" in said
 
 
 def test_the_page_shows_claims_and_says_over_what_p_is_corrected(runs: list[Run]) -> None:

@@ -90,3 +90,18 @@ def test_start_times_are_a_range(tmp_path: Path, write_run: Any) -> None:
     found = dict(environment(load_runs([tmp_path])))
     assert found["started"] == [("2026-03-01 to 2026-03-06, 6 values", 6)]
     assert found["torch"] == [("2.13.0", 6)]
+
+
+def test_numbers_have_no_zeros_that_say_nothing(tmp_path: Path, write_run: Any) -> None:
+    for seed in range(2):
+        scored(write_run(tmp_path, "A", seed), 0.92)
+    scored(write_run(tmp_path, "B", 0), 0.874)
+    runs = load_runs([tmp_path])
+    assert findings(runs)[0] == "A has the best mean accuracy: 92 ± 0% over 2 seeds."
+    assert behind(standing(runs), "B")[0] == "4.6, few seeds"
+    made = result_table(runs)
+    texts = {row.label: [cell.text for cell in row.cells] for row in made.rows}
+    assert texts["A"][1] == "92 ± 0"
+    assert texts["A"][made.headings.index("Median")] == "92"
+    assert texts["B"][1] == "87.4"
+    assert "fewer than three shared seeds are not tested" in made.compared

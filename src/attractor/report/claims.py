@@ -14,6 +14,9 @@ from attractor.runs.read import Run
 
 HEADINGS = ("Claim", "Place", "Ours less the other", "Seeds as claimed", "p (Holm)", "Verdict")
 
+SAID = {"few seeds": "with few seeds", "holds": "hold", "contradicted": "are contradicted"}
+"""How verdicts are told of several claims, where that is not their name."""
+
 
 @dataclass(frozen=True)
 class Told:
@@ -88,7 +91,7 @@ def counted(told: Sequence[Told]) -> list[str]:
     if not told:
         return []
     verdicts = [one.finding.told for one in told]
-    said = ", ".join(f"{verdicts.count(one)} {one}" for one in sorted(set(verdicts)))
+    said = ", ".join(f"{verdicts.count(one)} {SAID.get(one, one)}" for one in sorted(set(verdicts)))
     claims = "claim" if len(told) == 1 else "claims"
     return [f"Of {len(told)} published {claims} on these runs: {said}."]
 

@@ -5,18 +5,26 @@ from dataclasses import dataclass, replace
 
 from attractor.estimates import Estimate
 from attractor.report.claims import Told, counted, pool
+from attractor.report.rounding import with_interval
 from attractor.reproduction.claims import LEVEL, Finding, corrected, paired
 from attractor.reproduction.published import Published, published
 from attractor.reproduction.targets import TARGETS, Claim, Test
 from attractor.reproduction.verdicts import judge
 from attractor.results.measures import main_metric, measure
-from attractor.results.numbers import MISSING, is_share, plural, with_interval
+from attractor.results.numbers import MISSING, is_share, plural
 from attractor.results.summary import SummaryRow, summary
 from attractor.results.variants import variants
 from attractor.runs.read import Run
 
 NOT_SHOWN = "not shown"
 BEHIND = "behind"
+NAMES = {"levels": "number of levels completed"}
+"""Of measures whose own names say too little."""
+
+
+def words(metric: str) -> str:
+    """A measure as a reader calls it."""
+    return NAMES.get(metric, metric.replace("_", " "))
 
 
 @dataclass(frozen=True)
@@ -104,20 +112,25 @@ def compared(stand: Standing) -> str:
     """How variants were compared, and over what p is corrected; empty if there is one alone."""
     if not stand.others:
         return ""
-    tests = plural(sum(one.p is not None for one in stand.others.values()), "comparison")
+    tests = sum(one.p is not None for one in stand.others.values())
     also = " and all claims of the documents that have results" if stand.claimed else ""
+    how = (
+        f"“behind” if a paired t test, corrected by Holm over the {plural(tests, 'comparison')} "
+        f"with the best{also}, is below 5%, else “not shown”."
+        if tests
+        else "fewer than three shared seeds are not tested."
+    )
     return (
         "Behind the best: the difference to the variant with the best mean, paired over the seeds "
-        "that both have, ± half of its 95% interval; “behind” if a paired t test, corrected by "
-        f"Holm over the {tests} with the best{also}, is below 5%, else “not shown”. "
-        "Bold is shown to be ahead of all others."
+        "that both have, ± half of its 95% interval; "
+        f"{how} Bold is shown to be ahead of all others."
     )
 
 
 def _first(stand: Standing, row: SummaryRow) -> str:
     unit = "%" if stand.share else ""
     number = f"{with_interval(row.estimate, stand.share)}{unit}"
-    what = stand.metric.replace("_", " ")
+    what = words(stand.metric)
     if not stand.others:
         return f"{row.label} comes to {what} {number} over {plural(row.n, 'seed')}."
     return f"{row.label} has the best mean {what}: {number} over {plural(row.n, 'seed')}."

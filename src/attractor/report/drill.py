@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attractor.report.comparing import words
+from attractor.report.rounding import plain
 from attractor.report.tables import Cell, shown
 from attractor.results.measures import main_metric, measure
-from attractor.results.numbers import MISSING, duration, is_share, plain
+from attractor.results.numbers import MISSING, duration, is_share
 from attractor.results.variants import Group
 from attractor.runs.environment import segments
 from attractor.runs.read import Run, is_finite
@@ -60,13 +62,11 @@ def drill(groups: Sequence[Group], runs: Sequence[Run]) -> Drill:
                     "seed": run.seed,
                     "folder": run.folder.name,
                     "environment": number,
-                    "measures": [
-                        [name.replace("_", " "), plain(one)] for name, one in run.test.items()
-                    ],
+                    "measures": [[words(name), plain(one)] for name, one in run.test.items()],
                     "reason": str(run.outcome.get("reason") or ""),
                 }
             )
-    name = main.replace("_", " ")
+    name = words(main)
     headings = ("Seed", "Status", f"{name}, %" if share else name, "Time")
     listed = [text.split("\n") for text in environments]
     return Drill(headings, tuple(rows), {"runs": opened, "environments": listed})

@@ -6,11 +6,12 @@ from typing import Any
 
 from attractor.estimates import Estimate
 from attractor.report.claims import Told
-from attractor.report.comparing import behind, compared, on_paper, standing
+from attractor.report.comparing import behind, compared, on_paper, standing, words
 from attractor.report.figures import SPLITS, style
+from attractor.report.rounding import plain, with_interval
 from attractor.reproduction.published import Published
 from attractor.results.measures import measure
-from attractor.results.numbers import MISSING, count, duration, is_share, plain, with_interval
+from attractor.results.numbers import MISSING, count, duration, is_share
 from attractor.results.summary import SummaryRow, summary
 from attractor.results.variants import Group, differing, settings, variants
 from attractor.runs.environment import segments
@@ -119,7 +120,7 @@ def result_table(runs: Sequence[Run], claims: Sequence[Told] = ()) -> ResultTabl
         tuple(headings),
         tuple(found),
         scale,
-        f"Ranked by {split.lower()} {_words(main)}: {direction} is better.",
+        f"Ranked by {split.lower()} {words(main)}: {direction} is better.",
         compared(stand),
     )
 
@@ -199,11 +200,7 @@ def _split(runs: Sequence[Run]) -> str:
 
 
 def _heading(split: str, metric: str, share: bool) -> str:
-    return f"{split} {_words(metric)}, %" if share else f"{split} {_words(metric)}"
-
-
-def _words(metric: str) -> str:
-    return metric.replace("_", " ")
+    return f"{split} {words(metric)}, %" if share else f"{split} {words(metric)}"
 
 
 def _values(rows: Sequence[SummaryRow], metric: str) -> list[float]:
