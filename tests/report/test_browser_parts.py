@@ -78,6 +78,14 @@ def test_levels_have_their_own_curves_and_maps(page: Any) -> None:
     assert page.locator(".heading", has_text="Accuracy by level").count() == 1
 
 
+def test_the_key_of_levels_leaves_the_axis_free(page: Any) -> None:
+    figure = page.locator(".curves figure", has_text="current, previous and future levels")
+    key, axis = (figure.locator(one).bounding_box() for one in (".legend", ".xtitle"))
+    assert key["y"] + key["height"] <= axis["y"] or key["y"] >= axis["y"] + axis["height"]
+    ticks = figure.locator(".xtick text").first.bounding_box()
+    assert key["y"] + key["height"] <= ticks["y"]
+
+
 def test_smoothing_moves_lines_and_gives_them_back(page: Any) -> None:
     ys = """() => {
         const plots = [...document.querySelectorAll('.curves .plot')];

@@ -2,13 +2,20 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
+from attractor.continual.lifelong.measures import LifelongResult
+from attractor.experiments.kinds import KINDS
+from attractor.experiments.kinds.lifelong import outcome
 from attractor.report.chapter import chapter
 from attractor.report.figures import learning_curves
 from attractor.report.levels import is_of_levels
+from attractor.report.parts import PARTS
 from attractor.report.streams import boundaries, matrices
 from attractor.results import variants
 from attractor.runs.read import load_runs
@@ -139,4 +146,66 @@ def test_levels_that_make_no_sense_are_not_drawn(
     (folder / "done.json").write_text(json.dumps(done | broken))
     (run,) = load_runs([tmp_path])
     assert not is_of_levels(run)
-    assert chapter([run]).of_levels is False
+    assert dict(chapter([run]).sections).get("matrix") != "Accuracy by level"
+
+
+def lifelong(root: Path, write_run: Any, label: str, levels: float, accuracy: float) -> None:
+    """A run of an old release through levels, which does not say what ranks."""
+    folder = write_run(root, label, config={"kind": "lifelong"})
+    done = json.loads((folder / "done.json").read_text())
+    test = {"levels": levels, "current_accuracy": accuracy, "expansions": 0.0}
+    more: dict[str, Any] = {"grew_at": [], "matrix": [[0.9, 0.4], [0.6, 0.8]], "test": test}
+    more["measures"] = {"levels": ["max", "levels", False], "expansions": ["none", "", False]}
+    (folder / "done.json").write_text(json.dumps(done | more))
+    rows = [
+        {"step": step, "split": split, "passed": 1.0, "parameters": 50 * step, "level": step / 50}
+        | {"current_accuracy": 0.8, "task_1": 0.8, "task_2": 0.6}
+        for step in (50, 100)
+        for split in ("train", "test")
+    ]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_levels_completed_rank_and_counts_are_not_drawn(tmp_path: Path, write_run: Any) -> None:
+    lifelong(tmp_path, write_run, "far", 6.0, 0.81)
+    lifelong(tmp_path, write_run, "near", 2.0, 0.99)
+    made = chapter(load_runs([tmp_path]))
+    assert made.results.headings[1] == "Test number of levels completed"
+    assert [row.label for row in made.results.rows] == ["far", "near"]
+    assert made.results.rows[0].cells[1].text == "6"
+    assert made.findings[0] == "far has the best mean number of levels completed: 6 over 1 seed."
+    titles = {figure.title for figure in made.figures}
+    assert "Test current accuracy" in titles
+    for name in ("passed", "parameters", "level"):
+        assert not titles & {f"Test {name}", f"Training {name}"}
+
+
+def test_a_learner_of_levels_says_that_they_rank() -> None:
+    learner: Any = SimpleNamespace(
+        model=nn.Linear(1, 1),
+        seconds=[1.0],
+        result=lambda: LifelongResult(torch.ones(1, 1), [0.9], 1, [], [2]),
+    )
+    assert outcome(learner)["leading"] == "levels"
+
+
+def test_each_kind_contributes_its_own_parts(tmp_path: Path, write_run: Any) -> None:
+    assert set(PARTS) == set(KINDS)
+    rows = [{"step": s, "split": "test", "accuracy": 0.5, "task_1": 0.5} for s in (50, 100)]
+    matrix = {"matrix": [[0.9, 0.4], [0.6, 0.8]], "grew_at": []}
+    shown = {}
+    for kind in (*KINDS, "my.module:KIND"):
+        folder = write_run(tmp_path / kind, config={"kind": kind})
+        done = json.loads((folder / "done.json").read_text())
+        (folder / "done.json").write_text(json.dumps(done | matrix))
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        made = chapter(load_runs([tmp_path / kind]))
+        levels = any("level" in figure.title for figure in made.figures)
+        marked = any(figure.layout.get("shapes") for figure in made.figures)
+        shown[kind] = (dict(made.sections).get("matrix"), levels, marked)
+    assert shown == {
+        "continual": ("Accuracy by task", False, True),
+        "lifelong": ("Accuracy by level", True, False),
+        "supervised": (None, False, False),
+        "my.module:KIND": ("Accuracy by level", True, False),  # by what its runs tell
+    }

@@ -10,9 +10,10 @@ from attractor.report.claims import HEADINGS, Told
 from attractor.report.comparing import findings
 from attractor.report.drill import Drill, drill
 from attractor.report.figures import Figure, learning_curves
-from attractor.report.levels import is_of_levels, level_curves
+from attractor.report.levels import ranked_by_levels
+from attractor.report.parts import Parts, parts_of
 from attractor.report.spread import spread
-from attractor.report.streams import boundaries, marked, matrices
+from attractor.report.streams import marked
 from attractor.report.tables import (
     ResultTable,
     common_settings,
@@ -55,7 +56,7 @@ class Chapter:
     matrices: list[Figure]
     inside: "Sequence[Inside]"
     drill: Drill
-    of_levels: bool
+    parts: Parts
     log: bool
     bands: bool
     swatches: list[dict[str, str]]
@@ -72,11 +73,7 @@ class Chapter:
             ("results", "Results", True),
             ("claims", "Published claims", self.claims),
             ("curves", "Learning curves", self.figures),
-            (
-                "matrix",
-                "Accuracy by level" if self.of_levels else "Accuracy by task",
-                self.matrices,
-            ),
+            ("matrix", f"Accuracy by {self.parts.of}", self.matrices),
             ("inside", "Inside the networks", self.inside),
             ("runs", "Runs", True),
             ("configuration", "Configuration", True),
@@ -99,11 +96,14 @@ def chapter(
     runs: Sequence[Run], inside: "Sequence[Inside]" = (), claims: Sequence[Told] = ()
 ) -> Chapter:
     """Work out the chapter for runs of one experiment at one budget."""
+    runs = [ranked_by_levels(run) for run in runs]
     first = runs[0]
     groups = variants(runs)
-    ends = boundaries(runs)
+    parts = parts_of(runs)
+    ends = parts.ends(runs)
     bands = not crowded(groups)
-    figures = level_curves(groups) + [marked(one, ends) for one in learning_curves(runs)]
+    curves = [marked(one, ends) for one in learning_curves(runs, parts.counts)]
+    figures = parts.curves(groups) + curves
     if (violins := spread(runs, groups)) is not None:
         figures.append(violins)
     for trace in (trace for one in figures for trace in one.traces):
@@ -114,17 +114,17 @@ def chapter(
         description=str(first.config.get("description", "")),
         experiment=first.experiment,
         budget=first.budget,
-        facts=_facts(runs, groups),
+        facts=_facts(runs, groups, len(ends)),
         findings=findings(runs, claims),
         warnings=_warnings(runs, groups),
         failures=[run for run in runs if run.status == "failed"],
         results=result_table(runs, claims),
         claims=claims,
         figures=figures,
-        matrices=matrices(groups),
+        matrices=parts.maps(groups),
         inside=inside,
         drill=drill(groups, runs),
-        of_levels=any(is_of_levels(run) for run in runs),
+        parts=parts,
         bands=bands,
         log=any(one.layout["yaxis"]["type"] == "log" for one in figures),
         swatches=swatches(groups),
@@ -143,7 +143,7 @@ def crowded(groups: Sequence[Group]) -> bool:
     return len(groups) > MANY and max(len(group.runs) for group in groups) < ENOUGH
 
 
-def _facts(runs: Sequence[Run], groups: Sequence[Group]) -> list[tuple[str, str]]:
+def _facts(runs: Sequence[Run], groups: Sequence[Group], tasks: int) -> list[tuple[str, str]]:
     steps = {shown(settings(run).get("train.steps")) for run in runs}
     task = {shown(settings(run).get("task.name")) for run in runs}
     # Only what the runs themselves say: the page must not depend on when it is made.
@@ -157,7 +157,6 @@ def _facts(runs: Sequence[Run], groups: Sequence[Group]) -> list[tuple[str, str]
     facts += [("Task", name) for name in task if name != MISSING and len(task) == 1]
     facts += [("Budget", runs[0].budget), ("Variants", str(len(groups)))]
     facts += [("Runs", _run_counts(runs)), ("Seeds", _listed({run.seed for run in runs}))]
-    tasks = len(boundaries(runs))
     each = f" for each of {tasks} tasks" if tasks else ""
     facts += [
         ("Steps", f"{count(int(n))}{each}") for n in steps if n.isdecimal() and len(steps) == 1

@@ -1,7 +1,7 @@
 """Curves of runs as plotly figures: plain dictionaries of traces and layout."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attractor.measures import Measure
+from attractor.report.rounding import plain
 from attractor.results.curves import Floats, Line, curve
 from attractor.results.measures import TASK, main_metric, measure
 from attractor.results.numbers import is_share
@@ -29,12 +31,16 @@ META = "meta"
 
 @dataclass(frozen=True)
 class Figure:
-    """A plotly figure with the heading it has on the page; a wide one takes both columns."""
+    """A plotly figure with the heading it has on the page; a wide one takes both columns.
+
+    ``said`` tells those who do not see it what is seen.
+    """
 
     title: str
     wide: bool
     traces: list[Trace]
     layout: dict[str, Any]
+    said: str = ""
 
 
 def style(index: int) -> tuple[str, str]:
@@ -42,8 +48,13 @@ def style(index: int) -> tuple[str, str]:
     return COLOURS[index % len(COLOURS)], DASHES[index // len(COLOURS) % len(DASHES)]
 
 
-def learning_curves(runs: Sequence[Run]) -> list[Figure]:
-    """A figure for each measure of each split, the main one first; none for a single test."""
+def learning_curves(runs: Sequence[Run], counts: Collection[str] = ()) -> list[Figure]:
+    """A figure for each measure of each split, the main one first; none for a single test.
+
+    Args:
+        runs: of one experiment and budget.
+        counts: what is logged and not drawn.
+    """
     main = main_metric(runs)
     alive = [run for run in runs if run.status != "failed"]
     measures = []
@@ -53,7 +64,8 @@ def learning_curves(runs: Sequence[Run]) -> list[Figure]:
             names = {n for n in names if any(len(run.series(split, n)) > 1 for run in alive)}
         if any("matrix" in run.outcome for run in alive):  # which shows the other tasks
             names = {n for n in names if n == "task_1" or not TASK.fullmatch(n)}
-        ordered = sorted(names - {"step", "split"}, key=lambda m: (m != main, m != "loss", m))
+        names -= {"step", "split", *counts}
+        ordered = sorted(names, key=lambda m: (m != main, m != "loss", m))
         measures += [(split, name) for name in ordered]
     drawn = [made for split, name in measures if (made := figure(runs, split, name))]
     drawn += [made for name in ("loss", "last") if (made := meta_curve(runs, name))]
@@ -110,7 +122,20 @@ def figure(runs: Sequence[Run], split: str, metric: str) -> Figure | None:
         wide=False,
         traces=traces,
         layout=_layout(name, last, _y_axis(alive, share, log)),
+        said=_said({line.label: float(line.mean[-1]) for line in lines}, name, what, share),
     )
+
+
+def _said(ends: dict[str, float], name: str, what: Measure, share: bool) -> str:
+    """How the means of variants end."""
+    unit = "%" if share else ""
+    if what.goal == "none":
+        low, high = (plain(one(ends.values()), share) for one in (min, max))
+        return f"the means end between {low}{unit} and {high}{unit}"
+    choose, word = (max, "highest") if what.goal == "max" else (min, "lowest")
+    best = choose(ends, key=lambda label: ends[label])
+    alone = f"the {word} mean {name}," if len(ends) > 1 else f"a mean {name} of"
+    return f"{best} ends with {alone} {plain(ends[best], share)}{unit}"
 
 
 def thin(values: Floats, most: int = MOST_POINTS) -> NDArray[np.intp]:

@@ -1,12 +1,14 @@
 """What a page shows of levels that grow harder: accuracy on present, earlier and later ones."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attractor.report.figures import Figure, plot_text, style
+from attractor.results.measures import measure
 from attractor.results.variants import Group
 from attractor.runs.read import Run
 
@@ -46,6 +48,17 @@ def is_of_levels(run: Run) -> bool:
     return known and matrix.ndim == 2 and matrix.size > 0 and bool(np.isfinite(matrix).all())
 
 
+def ranked_by_levels(run: Run) -> Run:
+    """A run, of which levels completed rank if it went through levels and says nothing else.
+
+    Accuracies at different levels do not compare; runs of old releases leave it open.
+    """
+    known = is_of_levels(run) and measure("levels", [run]).goal == "max"
+    if not known or "leading" in run.outcome:
+        return run
+    return replace(run, outcome={**run.outcome, "leading": "levels"})
+
+
 def level_curves(groups: Sequence[Group]) -> list[Figure]:
     """How accurate each variant is after each level, the mean over seeds that came so far."""
     found = [
@@ -70,7 +83,9 @@ def _of_one(index: int, label: str, runs: Sequence[Run]) -> Figure:
         trace |= {"name": name, "line": {**trace["line"], "dash": dash}}
         trace["hovertemplate"] = f"%{{y:.1%}}, %{{customdata}} seeds<extra>{name}</extra>"
         traces.append(trace)
-    layout = _layout() | {"showlegend": True, "legend": {"orientation": "h"}}
+    above = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
+    layout = _layout() | {"showlegend": True, "legend": above}
+    layout["margin"] = {**layout["margin"], "t": 36}
     return Figure(f"{label}: current, previous and future levels", False, traces, layout)
 
 

@@ -10,7 +10,7 @@ import torch
 
 from attractor.dynamics.plots import draw_violins, subplots
 from attractor.reproduction.outcomes import Outcomes, stored
-from attractor.reproduction.races import Race, budget, curves
+from attractor.reproduction.races import Race, budgets, curves, named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,10 +88,10 @@ def _ends(
 def race_of(race: Race) -> Figure:
     """The share of runs that have not yet solved their task, by updates."""
     figure, axes = subplots(1, 1, size=4)
-    last, each = budget(race.experiment), curves(race)
+    last, each = budgets(race.experiment), curves(race)
     for place, (label, one) in enumerate(each.items()):
-        steps, share = [*one.steps, last], [*one.share, one.share[-1]]
-        shown = f"{race.rows.get(label, label)}: {len(one.at)} of {one.n}"
+        steps, share = [*one.steps, last[label]], [*one.share, one.share[-1]]
+        shown = f"{named(race, label)}: {len(one.at)} of {one.n}"
         axes[0, 0].step(steps, share, DASHES[place % len(DASHES)], where="post", label=shown)
     axes[0, 0].set(
         xlabel="update", ylabel="share of runs that have not solved it", ylim=(-0.03, 1.03)
