@@ -102,6 +102,8 @@ def test_what_a_task_works_out_can_differ(one: Any) -> None:
 def test_a_number_that_needs_no_runs_asks_for_none() -> None:
     assert "copy-200" not in target("001/figure-4.1").experiments("full")
     assert "copy" in target("001/figure-4.1").experiments("full")
+    for key in ("000/figure-6.5", "000/section-6.1.5"):  # for claims alone, with seeds of its own
+        assert all(seeds for seeds, _ in target(key).experiments("quick").values())
 
 
 def test_synapses_left_are_those_that_are_not_pruned(one: Any) -> None:

@@ -79,8 +79,8 @@ class Source:
 
     @property
     def runs(self) -> bool:
-        """Whether its numbers take runs: not if all of them are configured."""
-        return not all(map(is_configured, self.columns.values()))
+        """Whether it takes runs: not if all of its numbers are configured."""
+        return not self.columns or not all(map(is_configured, self.columns.values()))
 
     def ends(self, column: str) -> bool:
         """Whether the numbers of a column are measures that runs of one variant end with."""
