@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from attractor.report.comparing import behind, findings, standing
+from attractor.report import build
+from attractor.report.comparing import behind, findings, headline, standing
 from attractor.report.tables import environment, result_table
 from attractor.runs.read import load_runs
 
@@ -105,3 +106,34 @@ def test_numbers_have_no_zeros_that_say_nothing(tmp_path: Path, write_run: Any) 
     assert texts["A"][made.headings.index("Median")] == "92"
     assert texts["B"][1] == "87.4"
     assert "fewer than three shared seeds are not tested" in made.compared
+
+
+def test_the_headline_is_the_main_finding(root: Path) -> None:
+    runs = load_runs([root])
+    assert headline(runs) == (
+        "A has the best mean accuracy, 81 ± 14%, and is shown to be ahead of 1 of 2 others."
+    )
+    two = [run for run in runs if run.label != "C"]
+    assert headline(two) == "A is shown to be ahead of B: mean accuracy 81 ± 14%."
+    other = [run for run in runs if run.label != "B"]
+    assert headline(other) == (
+        "A has the best mean accuracy, 81 ± 14%, but is not shown to be ahead of C."
+    )
+    alone = [run for run in runs if run.label == "A"]
+    assert headline(alone) == "A comes to accuracy 81 ± 14% over 4 seeds."
+
+
+def test_the_page_states_its_finding_under_the_title(
+    root: Path, tmp_path: Path, write_run: Any
+) -> None:
+    runs = load_runs([root])
+    assert f'<p class="headline">{headline(runs)}</p>' in build(runs)
+    for label in ("A", "B"):
+        for seed in range(3):
+            folder = write_run(tmp_path / "b", label, seed, config={"experiment": "other"})
+            scored(folder, 0.5 + 0.1 * (label == "A") + 0.001 * seed * (label == "A"))
+    both = build([*runs, *load_runs([tmp_path / "b"])])
+    assert (
+        '<p class="headline">In 1 of 2 experiments one variant is shown to be ahead of all others '
+        "(A in other).</p>"
+    ) in both

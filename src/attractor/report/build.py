@@ -13,8 +13,9 @@ from markupsafe import Markup, escape
 from attractor.errors import InputError
 from attractor.files import write_atomic
 from attractor.report.bundle import packed_script, script_safe
-from attractor.report.chapter import chapter
-from attractor.report.claims import claims_on
+from attractor.report.chapter import Chapter, chapter
+from attractor.report.claims import claims_on, counted
+from attractor.report.comparing import listed
 from attractor.report.figures import Figure
 from attractor.report.speed import speed_part
 from attractor.report.standing import standing_part
@@ -76,6 +77,7 @@ def build(
         "report.html.j2",
         [*figures, *(part.figure for part in measured)],
         title=title,
+        headline=_headline(chapters) if chapters else measured[0].findings[0],
         chapters=chapters,
         benchmarks=measured,
         damaged=damaged,
@@ -91,6 +93,19 @@ def _title(titles: Sequence[str]) -> str:
     if len(others) > 1:
         return f"{first}, and {len(others)} more experiments"
     return "; ".join((first, *others))
+
+
+def _headline(chapters: Sequence[Chapter]) -> str:
+    """The main finding: of one experiment its own; of several, where a variant is ahead."""
+    if len(chapters) == 1:
+        return chapters[0].headline
+    ahead = [f"{one.leader} in {one.experiment}" for one in chapters if one.leader is not None]
+    where = f"{len(ahead)} of {len(chapters)}" if ahead else f"none of {len(chapters)}"
+    who = f" ({listed(ahead)})" if ahead else ""
+    verb = "one variant is shown" if ahead else "is one variant shown"
+    claims = [claim for one in chapters for claim in one.claims]
+    first = f"In {where} experiments {verb} to be ahead of all others{who}."
+    return " ".join([first, *counted(claims)])
 
 
 def page(template: str, figures: Sequence[Figure], **parts: object) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attractor.report.claims import HEADINGS, Told
-from attractor.report.comparing import findings
+from attractor.report.comparing import findings, headline, standing
 from attractor.report.drill import Drill, drill
 from attractor.report.figures import Figure, learning_curves
 from attractor.report.levels import ranked_by_levels
@@ -40,13 +40,18 @@ ENOUGH = 5
 
 @dataclass(frozen=True)
 class Chapter:
-    """All that the template needs to show one experiment at one budget."""
+    """All that the template needs to show one experiment at one budget.
+
+    ``leader`` is the variant that is shown to be ahead of all others, if there is one.
+    """
 
     title: str
     description: str
     experiment: str
     budget: str
     facts: list[tuple[str, str]]
+    headline: str
+    leader: str | None
     findings: list[str]
     warnings: list[str]
     failures: list[Run]
@@ -98,6 +103,7 @@ def chapter(
     """Work out the chapter for runs of one experiment at one budget."""
     runs = [ranked_by_levels(run) for run in runs]
     first = runs[0]
+    stand = standing(runs, claims)
     groups = variants(runs)
     parts = parts_of(runs)
     ends = parts.ends(runs)
@@ -115,6 +121,8 @@ def chapter(
         experiment=first.experiment,
         budget=first.budget,
         facts=_facts(runs, groups, len(ends)),
+        headline=headline(runs, claims),
+        leader=stand.best if stand.proven else None,
         findings=findings(runs, claims),
         warnings=_warnings(runs, groups),
         failures=[run for run in runs if run.status == "failed"],

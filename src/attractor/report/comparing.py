@@ -108,6 +108,24 @@ def findings(runs: Sequence[Run], claims: Sequence[Told] = ()) -> list[str]:
     return [_first(stand, rows[stand.best]), *_apart(stand), *published]
 
 
+def headline(runs: Sequence[Run], claims: Sequence[Told] = ()) -> str:
+    """The main finding in one sentence."""
+    stand = standing(runs, claims)
+    if not stand.others or stand.best is None:
+        return findings(runs)[0]
+    row = next(row for row in summary(runs) if row.label == stand.best)
+    number = f"{with_interval(row.estimate, stand.share)}{'%' if stand.share else ''}"
+    what = words(stand.metric)
+    total = len(stand.others)
+    every = f"all {total} others" if total > 1 else listed([*stand.others])
+    if stand.proven:
+        return f"{row.label} is shown to be ahead of {every}: mean {what} {number}."
+    ahead = sum(stand.told(label) == BEHIND for label in stand.others)
+    some = f"and is shown to be ahead of {ahead} of {total} others"
+    none = f"but is not shown to be ahead of {'any other' if total > 1 else every}"
+    return f"{row.label} has the best mean {what}, {number}, {some if ahead else none}."
+
+
 def compared(stand: Standing) -> str:
     """How variants were compared, and over what p is corrected; empty if there is one alone."""
     if not stand.others:
@@ -144,14 +162,14 @@ def _apart(stand: Standing) -> list[str]:
     sentences = []
     if by[BEHIND]:
         sentences.append(
-            f"Over shared seeds it is shown to be ahead of {_listed(by[BEHIND])} "
+            f"Over shared seeds it is shown to be ahead of {listed(by[BEHIND])} "
             "(paired t tests, p below 5% when corrected for many tests)."
         )
     if by[NOT_SHOWN]:
-        sentences.append(f"It is not shown to be ahead of {_listed(by[NOT_SHOWN])}.")
+        sentences.append(f"It is not shown to be ahead of {listed(by[NOT_SHOWN])}.")
     if by["few seeds"]:
         sentences.append(
-            f"With {_listed(by['few seeds'])} it shares fewer than three seeds: no test."
+            f"With {listed(by['few seeds'])} it shares fewer than three seeds: no test."
         )
     return sentences
 
@@ -190,7 +208,7 @@ def behind(stand: Standing, label: str) -> tuple[str, float | None]:
     return f"{shown}, {stand.told(label)}", size
 
 
-def _listed(labels: Sequence[str]) -> str:
+def listed(labels: Sequence[str]) -> str:
     """``A``, ``A and B``, ``A, B and 3 others``; labels with a comma in quotes."""
     labels = [f"“{label}”" if "," in label else label for label in labels]
     if len(labels) > 4:
