@@ -220,3 +220,14 @@ def test_memory_is_kept_for_the_next_call() -> None:
 def test_memory_that_is_not_there_is_an_error() -> None:
     with pytest.raises(MemoryError, match="no memory left for 4000000000000000 bytes"):
         native.empty((10**9, 10**6), torch.empty(0))
+
+
+@pytest.mark.parametrize("name", ["weight_ih", "weight_hh"])
+def test_weights_of_another_size_are_not_read(name: str) -> None:
+    """They are the loop's, which refuses them as torch does."""
+    layer = make("lstm", 3, 64)
+    cell: Any = layer.cells[0]
+    assert fused(cell, torch.zeros(5, 2, 3), cell.initial_state(2), None, False) is not None
+    getattr(cell, name).data = torch.zeros(4, 3)
+    with pytest.raises(RuntimeError, match="shape|size"):
+        layer(torch.zeros(5, 2, 3))

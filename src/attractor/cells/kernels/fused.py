@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils import _pytree as pytree
 
-from attractor.cells.base import Cell, map_state, refill
+from attractor.cells.base import Cell, map_state, parameter_sizes, refill
 from attractor.cells.kernels.autograd import Job, run
 from attractor.cells.kernels.native import STATUS
 from attractor.cells.kernels.plan import Rows, as_cell, as_kernel, uniform
@@ -77,7 +77,8 @@ def _suits(cell: Cell[Any, Any], ragged: Ragged | None) -> bool:
         return False
     if torch.compiler.is_compiling():
         return not exporting() and ragged is None
-    return untouched(cell) and unwatched()
+    resized = cell.made_of is not None and cell.made_of != parameter_sizes(cell)
+    return untouched(cell) and unwatched() and not resized
 
 
 def unwatched() -> bool:

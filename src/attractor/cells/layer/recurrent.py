@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 from torch._compile import _disable_dynamo
 from torch.nn.utils.rnn import PackedSequence
 
-from attractor.cells.base import Cell, check_input, map_state, positive
+from attractor.cells.base import Cell, check_input, map_state, parameter_sizes, positive
 from attractor.cells.kernels.fused import fused
 from attractor.cells.layer.checkpoint import from_torch, saved_by_torch
 from attractor.cells.layer.options import LayerCell, LayerSpec, layer_specs, name_of
@@ -296,6 +296,7 @@ def _made(spec: LayerSpec, features: int, **given: Any) -> Cell[Any, Any]:
     made = spec.make(features, spec.hidden_size, **given, **spec.options)
     if not isinstance(made, Cell):
         raise InputError(f"expected {name_of(spec.make)} to make a Cell, but it made {type(made)}.")
+    made.made_of = parameter_sizes(made)
     return made
 
 
