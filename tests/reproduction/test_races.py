@@ -85,3 +85,18 @@ def test_every_race_stands_on_a_page_and_its_figure_has_a_line_for_each_network(
     for line, one in zip(ax.lines, curves(RACES["copy-race"]).values(), strict=True):
         assert str(line.get_label()).endswith(f"{len(one.at)} of {one.n}")
         assert np.asarray(line.get_ydata())[-1] == pytest.approx(1 - len(one.at) / one.n)
+
+
+def test_a_variant_with_a_smaller_budget_says_so_and_its_line_ends_there() -> None:
+    race = Race("denoise-quick", "NRU", {"EURNN": "EURNN", "NRU": "ours"})
+    assert races.named(race, "EURNN") == "EURNN, at most 1,000"
+    assert races.named(race, "NRU") == "ours"
+    (ax,) = draw("chandar-4.5").axes
+    ends = {str(line.get_label()): np.asarray(line.get_xdata())[-1] for line in ax.lines}
+    assert {label.partition(":")[0]: end for label, end in ends.items()} == {
+        "NRU": 4000,
+        "JANET": 4000,
+        "LSTM, chrono": 4000,
+        "GRU": 4000,
+        "EURNN, at most 1,000": 1000,
+    }

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 from statistics import median
 
 from attractor.experiments.table import load
@@ -26,7 +27,7 @@ class Race:
     """The variants of an experiment, in the order in which they got there.
 
     Args:
-        experiment: whose stored runs it shows; all variants of it have the same budget.
+        experiment: whose stored runs it shows.
         beside: the variant that the others are tested against.
         rows: by label, the name that is shown; all variants that were run if it is empty.
     """
@@ -60,10 +61,17 @@ RACES: dict[str, Race] = {
 
 def curves(race: Race) -> dict[str, Survival]:
     """By variant, how many of its stored runs have not solved the task by each step."""
-    found, steps = stored(race.experiment), budget(race.experiment)
-    labels = race.rows or {label: label for label in load(race.experiment)[1].variants()}
-    each = {label: _curve(found, race.experiment, label, steps) for label in labels}
+    found, steps = stored(race.experiment), budgets(race.experiment)
+    labels = race.rows or steps
+    each = {label: _curve(found, race.experiment, label, steps[label]) for label in labels}
     return {label: one for label, one in each.items() if one.n}
+
+
+def named(race: Race, label: str) -> str:
+    """The name of a variant that is shown, with its budget where others have a larger one."""
+    steps = budgets(race.experiment)
+    shorter = f", at most {steps[label]:,}" if steps[label] < max(steps.values()) else ""
+    return race.rows.get(label, label) + shorter
 
 
 def raced(name: str) -> str:
@@ -80,15 +88,13 @@ def raced(name: str) -> str:
     for label, one in sorted(each.items(), key=lambda item: _order(item[1])):
         p = "" if label == race.beside else f"{log_rank(first, one):.1g}"
         fates = _fates(found, race.experiment, label, unit)
-        rows.append(
-            [race.rows.get(label, label), f"{len(one.at)} of {one.n}", _when(one), p, *fates]
-        )
+        rows.append([named(race, label), f"{len(one.at)} of {one.n}", _when(one), p, *fates])
     seeds = {one.n for one in each.values()}
     count = f"{min(seeds)} to {max(seeds)}" if len(seeds) > 1 else f"{max(seeds)}"
-    beside = race.rows.get(race.beside, race.beside)
     told = (
         f"`attractor run {race.experiment}`, {count} seeds, at most "
-        f"{budget(race.experiment):,} updates; p of a log-rank test beside {beside}. "
+        f"{max(budgets(race.experiment).values()):,} updates; p of a log-rank test beside "
+        f"{named(race, race.beside)}. "
         f"A symbol is worth {unit:.4f} nats."
     )
     return f"{markdown(('network', *COLUMNS), rows, right=(1, 3, 4))}\n\n{told}"
@@ -136,9 +142,11 @@ def _endings(found: Outcomes, experiment: str, label: str, unit: float) -> list[
     ]
 
 
-def budget(experiment: str) -> int:
-    """How many updates a run of an experiment has at most."""
-    return int(load(experiment)[1].tables["train"]["steps"])
+@cache
+def budgets(experiment: str) -> dict[str, int]:
+    """By variant of an experiment, how many updates a run of it has at most."""
+    variants = load(experiment)[1].variants()
+    return {label: int(tables["train"]["steps"]) for label, tables in variants.items()}
 
 
 def _symbol(experiment: str) -> float:
