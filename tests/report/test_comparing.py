@@ -105,6 +105,7 @@ def test_numbers_have_no_zeros_that_say_nothing(tmp_path: Path, write_run: Any) 
     assert texts["A"][1] == "92 ± 0"
     assert texts["A"][made.headings.index("Median")] == "92"
     assert texts["B"][1] == "87.4"
+    assert made.scale == ("87.40", "92.00")  # both ends have as many digits
     assert "fewer than three shared seeds are not tested" in made.compared
 
 

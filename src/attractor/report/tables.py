@@ -10,6 +10,7 @@ from attractor.report.comparing import behind, compared, on_paper, standing, wor
 from attractor.report.figures import SPLITS, style
 from attractor.report.rounding import plain, with_interval
 from attractor.reproduction.published import Published
+from attractor.results import numbers
 from attractor.results.measures import measure
 from attractor.results.numbers import MISSING, count, duration, is_share
 from attractor.results.summary import SummaryRow, summary
@@ -114,7 +115,8 @@ def result_table(runs: Sequence[Run], claims: Sequence[Told] = ()) -> ResultTabl
         ]
         strip = None if row.estimate is None or ends is None else _strip(row.estimate, ends)
         found.append(ResultRow(row.label, indices[row.label], tuple(cells), strip))
-    scale = None if ends is None else (plain(ends[0], shares[main]), plain(ends[1], shares[main]))
+    share = shares[main]
+    scale = None if ends is None else (numbers.plain(ends[0], share), numbers.plain(ends[1], share))
     direction = "higher" if what[main].goal == "max" else "lower"
     return ResultTable(
         tuple(headings),
