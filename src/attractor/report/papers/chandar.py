@@ -1,4 +1,4 @@
-"""Figures of Chandar's thesis: wormholes, the memory of an NRU, gradients on the way."""
+"""Figures of Chandar's thesis: wormholes, the memory of an NRU, gradients, lifelong learning."""
 
 from __future__ import annotations
 
@@ -9,13 +9,26 @@ from torch import Tensor
 
 from attractor.dynamics import path_lengths, shortest_paths
 from attractor.dynamics.plots import draw_heatmap, draw_histogram, draw_lines, subplots
-from attractor.report.papers.kept import race_of
+from attractor.report.papers.kept import levels, matrices, race_of
 from attractor.reproduction.computed.adding import copier, memory_changes
 from attractor.reproduction.races import RACES, Race
 from attractor.tasks import CopyMemory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+LIFELONG = {
+    "copying": "lifelong-copy-quick",
+    "recalling": "lifelong-recall-quick",
+    "reading strokes": "lifelong-strokes-quick",
+}
+GROWING = {
+    "Small LSTM": "small LSTM",
+    "Small LSTM, GEM": "small, GEM",
+    "Small LSTM, GEM, Net2Net": "small, GEM, grows",
+    "Large LSTM": "large LSTM",
+    "Large LSTM, GEM": "large, GEM",
+}
 
 
 def figure_3_3(simulations: int = 10_000) -> Figure:
@@ -99,3 +112,23 @@ def figure_4_7(lag: int = 30, steps: int = 600) -> Figure:
     axes[0, 0].set_yscale("log")
     draw_lines(losses, axes[0, 1], x="tens of updates", y="loss")
     return figure
+
+
+def figure_5_2() -> Figure:
+    """Stored quick runs, level by level: the accuracy on the level that was just learnt."""
+    return levels(LIFELONG, GROWING, "current_accuracy")
+
+
+def figure_5_3() -> Figure:
+    """The same on the levels before it."""
+    return levels(LIFELONG, GROWING, "previous_accuracy")
+
+
+def figure_5_4() -> Figure:
+    """The same on the levels after it."""
+    return levels(LIFELONG, GROWING, "future_accuracy")
+
+
+def figure_5_5() -> Figure:
+    """The accuracy on each level of copying after each, means of those runs that came so far."""
+    return matrices(LIFELONG["copying"], GROWING, 12)

@@ -9,6 +9,7 @@ import torch
 
 from attractor.dynamics import cell_map, cobweb, equilibria, expression
 from attractor.dynamics.plots import COLOURS, draw_cobweb, draw_violins, subplots
+from attractor.report.papers.kept import losses
 from attractor.reproduction.computed.adding import adder_gates, trained_adder
 from attractor.reproduction.computed.systems import CELL_STATES
 from attractor.reproduction.outcomes import stored
@@ -33,6 +34,18 @@ def maps(texts: Sequence[tuple[str, float]], reach: float) -> Figure:
 def figure_1() -> Figure:
     """Catch and release: 0.5 x draws to the origin, tanh(3 x) drives away from it."""
     return maps([("0.5*x", 0.9), ("tanh(3*x)", 0.05)], 1.2)
+
+
+def figure_4() -> Figure:
+    """Stored quick runs: a perceptron trained by learned optimisers, of two forms, and Adam."""
+    forms = {
+        form: (
+            "decaynet-figure-4-quick",
+            {f"DecayNet, {form}": "DecayNet", f"LSTM, {form}": "LSTM", "Adam 0.002": "Adam 0.002"},
+        )
+        for form in ("global", "coordinate-wise")
+    }
+    return losses(forms)
 
 
 def figure_5() -> Figure:

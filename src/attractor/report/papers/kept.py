@@ -1,14 +1,13 @@
-"""Figures of stored runs: means over seeds along tasks or levels, and spreads over seeds."""
+"""Figures of stored runs: courses along tasks, levels and updates, and spreads over seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import torch
 
-from attractor.dynamics.plots import draw_violins, subplots
+from attractor.dynamics.plots import draw_heatmap, draw_violins, subplots
 from attractor.reproduction.outcomes import Outcomes, stored
 from attractor.reproduction.races import Race, budgets, curves, named
 
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
 DASHES = ("-", "--", "-.", ":")
 SHORT = {"accuracy": "ACC", "first_task_accuracy": "FA1"}
 """What the thesis calls a measure."""
+
+Course = Mapping[int, Mapping[int, float]]
+"""By seed and step, task or level, a number."""
 
 
 def along(
@@ -36,23 +38,123 @@ def along(
     figure, axes = subplots(1, len(measures), size=4)
     for ax, (measure, name) in zip(axes[0], measures.items(), strict=True):
         for place, (label, shown) in enumerate(labels.items()):
-            _course(ax, found.series(experiment, label, measure, "test"), place, shown)
+            runs = found.series(experiment, label, measure, "test")
+            courses = {seed: dict(enumerate(values, start=1)) for seed, values in runs.items()}
+            _course(ax, courses, place, shown)
         ax.set(xlabel=step, ylabel=f"{name}, percent")
         ax.xaxis.get_major_locator().set_params(integer=True)
-    _, names = axes[0, 0].get_legend_handles_labels()
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), **_below(len(names)))
+    _legend(figure, axes[0, 0])
     return figure
 
 
-def _course(ax: Axes, runs: Mapping[int, list[float]], place: int, name: str) -> None:
-    """The mean of those runs that came so far, from the second on with a deviation to each side."""
-    steps = [
-        100 * torch.tensor([value for value in column if value is not None])
-        for column in zip_longest(*runs.values())
+def levels(experiments: Mapping[str, str], labels: Mapping[str, str], measure: str) -> Figure:
+    """A panel for each experiment: means over seeds after each level, as far as runs came.
+
+    Args:
+        experiments: by title, one whose runs learn level by level.
+        labels: by variant, the name that is shown.
+        measure: that is shown in per cent.
+    """
+    figure, axes = subplots(1, len(experiments), size=4)
+    for ax, (title, experiment) in zip(axes[0], experiments.items(), strict=True):
+        found = stored(experiment)
+        for place, (label, shown) in enumerate(labels.items()):
+            _course(ax, _by_level(found, experiment, label, measure), place, shown)
+        ax.set(title=title, xlabel="level", ylabel=f"{measure.replace('_', ' ')}, percent")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    _legend(figure, axes[0, 0])
+    return figure
+
+
+def matrices(experiment: str, labels: Mapping[str, str], last: int) -> Figure:
+    """A map for each variant: the accuracy on each level, after each level.
+
+    Args:
+        experiment: whose runs learn level by level.
+        labels: by variant, the name that is shown.
+        last: the number of levels; those that no run came to are left white.
+    """
+    found = stored(experiment)
+    figure, axes = subplots(1, len(labels), size=3)
+    for ax, (label, shown) in zip(axes[0], labels.items(), strict=True):
+        values = _matrix(found, experiment, label, last)
+        draw_heatmap(values, ax, title=shown, low=0, high=1)
+        ticks = range(0, last, 2)
+        names = [str(tick + 1) for tick in ticks]
+        ax.set_xticks(ticks, names)
+        ax.set_yticks(ticks, names)
+        ax.set(xlabel="after level", ylabel="accuracy on level")
+    return figure
+
+
+def losses(panels: Mapping[str, tuple[str, Mapping[str, str]]]) -> Figure:
+    """Training losses by update: each seed, and their geometric mean.
+
+    Args:
+        panels: by title, an experiment and, by variant, the name that is shown.
+    """
+    figure, axes = subplots(1, len(panels), size=4)
+    for ax, (title, (experiment, labels)) in zip(axes[0], panels.items(), strict=True):
+        found = stored(experiment)
+        for place, (label, shown) in enumerate(labels.items()):
+            runs = _by_step(found, experiment, label, "loss", "train")
+            _losses(ax, runs, place, shown)
+        ax.set(title=title, xlabel="update", ylabel="training loss", yscale="log")
+    _legend(figure, axes[0, 0])
+    return figure
+
+
+def _by_step(
+    found: Outcomes, experiment: str, label: str, measure: str, split: str
+) -> dict[int, dict[int, float]]:
+    wanted = (experiment, label, split, measure)
+    logged: dict[int, dict[int, float]] = {}
+    for row in found.rows:
+        if (row.experiment, row.label, row.split, row.measure) == wanted:
+            logged.setdefault(row.seed, {})[row.step] = row.value
+    return logged
+
+
+def _by_level(
+    found: Outcomes, experiment: str, label: str, measure: str
+) -> dict[int, dict[int, float]]:
+    """Of a level that was learnt again after the network grew, the last time."""
+    at = _by_step(found, experiment, label, "level", "test")
+    logged = _by_step(found, experiment, label, measure, "test")
+    return {
+        seed: {int(at[seed][step]): value for step, value in sorted(values.items())}
+        for seed, values in logged.items()
+    }
+
+
+def _matrix(found: Outcomes, experiment: str, label: str, last: int) -> torch.Tensor:
+    """``(learnt, tested)``: means over the runs that came so far; NaN where there is none."""
+    values = torch.full((last, last), torch.nan)
+    for tested in range(last):
+        runs = _by_level(found, experiment, label, f"task_{tested + 1}").values()
+        for learnt in range(last):
+            there = [run[learnt + 1] for run in runs if learnt + 1 in run]
+            values[learnt, tested] = torch.tensor(there).mean()
+    return values
+
+
+def _losses(ax: Axes, runs: Course, place: int, name: str) -> None:
+    shared = sorted(set.intersection(*(set(run) for run in runs.values())))
+    each = torch.tensor([[run[step] for step in shared] for run in runs.values()])
+    style = DASHES[place // 8 % len(DASHES)]
+    label = f"{name} ({len(runs)} seeds)"
+    (line,) = ax.plot(shared, each.log().mean(0).exp(), style, label=label)
+    ax.plot(shared, each.T, color=line.get_color(), alpha=0.35, linewidth=0.6)
+
+
+def _course(ax: Axes, runs: Course, place: int, name: str) -> None:
+    """The mean of those runs that came so far, and a deviation to each side if there are two."""
+    at = sorted({step for run in runs.values() for step in run})
+    values = [
+        100 * torch.tensor([run[step] for run in runs.values() if step in run]) for step in at
     ]
-    at = range(1, len(steps) + 1)
-    mean = torch.stack([one.mean() for one in steps])
-    deviation = torch.stack([one.std() if len(one) > 1 else one[0] * 0 for one in steps])
+    mean = torch.stack([one.mean() for one in values])
+    deviation = torch.stack([one.std() if len(one) > 1 else one[0] * 0 for one in values])
     label = f"{name} ({len(runs)} seeds)"
     (line,) = ax.plot(at, mean, DASHES[place // 8 % len(DASHES)], label=label)
     ax.fill_between(at, mean - deviation, mean + deviation, color=line.get_color(), alpha=0.15)
@@ -96,10 +198,11 @@ def race_of(race: Race) -> Figure:
     axes[0, 0].set(
         xlabel="update", ylabel="share of runs that have not solved it", ylim=(-0.03, 1.03)
     )
-    figure.legend(**_below(len(each)))
+    _legend(figure, axes[0, 0])
     return figure
 
 
-def _below(entries: int) -> dict[str, object]:
-    """A legend under the panels, in as many columns as have room."""
-    return {"loc": "outside lower center", "ncols": min(entries, 2)}
+def _legend(figure: Figure, ax: Axes) -> None:
+    """The names of a panel under all of them, in as many columns as have room."""
+    handles, names = ax.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 2))

@@ -13,7 +13,7 @@ from attractor.dynamics import Landscape, euler, vector_field
 from attractor.dynamics.plots import COLOURS, draw_field, draw_surface, subplots
 from attractor.models import MLP
 from attractor.report.papers import decaynet
-from attractor.report.papers.kept import along, spreads
+from attractor.report.papers.kept import along, losses, spreads
 from attractor.reproduction.computed.learners import two_tasks
 from attractor.reproduction.computed.systems import MINIMA, terrain
 from attractor.tasks.streams import permuted_images
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 COURSES = {"accuracy": "ACC", "task_1": "accuracy on task 1"}
 NETS = ("HCN", "split-HCN")
+RULES = {
+    "SGD": "SGD",
+    "MetaSGD": "MetaSGD",
+    "DMSGD, released": "DMSGD",
+    "M2SGD, released, U = 0": "M2SGD, U = 0",
+}
 
 
 def rough(x: Tensor, y: Tensor) -> Tensor:
@@ -115,6 +121,40 @@ def figure_2_9() -> Figure:
     figure, axes = subplots(1, 1, size=3.6)
     draw_field(found, axes[0, 0])
     return figure
+
+
+def figure_4_3() -> Figure:
+    """100 updates of a perceptron by learned optimisers: stored quick runs."""
+    return decaynet.figure_4()
+
+
+def figure_4_6() -> Figure:
+    """A residual network by Adam, LSTM and IHC-LSTM: stored quick runs."""
+    labels = {name: name for name in ("Adam 0.001", "LSTM", "IHC-LSTM")}
+    return losses({"ResNet-20 on CIFAR-10": ("irc-figure-3-quick", labels)})
+
+
+def figure_5_4() -> Figure:
+    """MTL2L beside others on the data set of its meta-training: stored quick runs."""
+    labels = {name: name for name in ("SGD 0.01", "Adam 0.01", "LSTM", "LSTM, released", "MTL2L")}
+    return losses({"MNIST": ("mtl2l-scenario-1-quick", labels)})
+
+
+def figure_5_5() -> Figure:
+    """MTL2L beside others on a data set that they have not seen: stored quick runs."""
+    learned = ("LSTM, from KMNIST", "LSTM, from MNIST", "MTL2L, from both")
+    labels = {name: name for name in ("SGD 0.01", *learned)}
+    return losses({"grey CIFAR-10": ("mtl2l-scenario-2-quick", labels)})
+
+
+def figure_5_7() -> Figure:
+    """M2SGD and others on Fashion-MNIST: stored quick runs."""
+    return losses({"Fashion-MNIST": ("m2sgd-table-5.1-quick", RULES)})
+
+
+def figure_5_9() -> Figure:
+    """M2SGD and others on a ResNet-20: stored quick runs."""
+    return losses({"ResNet-20": ("m2sgd-table-5.2-quick", RULES)})
 
 
 def learned_rates(tasks: int = 5, iterations: int = 100) -> tuple[Tensor, list[tuple[str, int]]]:
