@@ -6,7 +6,7 @@ from attractor.errors import InputError
 from attractor.experiments.table import load
 from attractor.reproduction import TARGETS, published, stock, target
 from attractor.reproduction.claims import examined
-from attractor.reproduction.costs import costs, minutes
+from attractor.reproduction.costs import costs, measured, minutes
 from attractor.reproduction.outcomes import END, WITHOUT_RUNS, Outcomes, Row, stored
 from attractor.reproduction.published import numbers, of_target
 from attractor.reproduction.stock import status
@@ -69,7 +69,7 @@ def test_claims_that_are_shown_elsewhere_are_of_runs_that_are_done_there() -> No
 
 
 def test_costs_are_of_the_seeds_that_files_have() -> None:
-    for name, cost in costs().items():
+    for name, cost in measured().items():
         assert cost["seeds"] == len(load(name)[1].seeds)
     run = costs()["permuted-mnist"]["minutes"]
     assert minutes(target("table-6.1"), "quick") == pytest.approx(18 * run)
