@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import mse_loss
 
 from attractor.cells.kernels.native import STATUS
 from attractor.errors import InputError
@@ -14,15 +15,16 @@ from attractor.experiments.kinds.supervised import SupervisedRun, meta_training
 from attractor.experiments.rules import read_card, train_rule
 from attractor.experiments.table import load
 from attractor.experiments.train import runs_of
-from attractor.meta import Learners, MetaTrainer, Problem
+from attractor.meta import Learners, MetaTrainer, Problem, train
 from attractor.meta.opposed import Opposed
 from attractor.meta.validation import Validation
 from attractor.meta.whole import JUDGED, Whole, shares
-from attractor.models import Point
+from attractor.models import MLP, Point
 from attractor.optimisers import DMSGD, Anytime, MetaSGD, Pacer, Rule
 from attractor.optimisers.sweep import sweep_learners
 from attractor.runs.drive import Context
-from attractor.tasks import Quadratic
+from attractor.tasks import Digits, Quadratic
+from attractor.training.process import Diverged
 from meta.test_trainer import DIGITS, QUADRATIC, generator, problem, weights
 
 
@@ -321,3 +323,77 @@ def test_a_configuration_has_it_and_its_card_tells(tmp_path: Path) -> None:
     train_rule(config, out)
     told = read_card(str(out))
     assert (len(told["curve"]), len(told["validation"])) == (2, 3)
+
+
+def dropping() -> Problem:
+    """Networks of which training drops half of the units."""
+
+    def model(g: torch.Generator) -> torch.nn.Module:
+        made = MLP([64, 8, 10], generator=g)
+        return torch.nn.Sequential(torch.nn.Dropout(0.5), made)
+
+    return Problem(model, Digits(order="flat"), 8)
+
+
+def test_learners_are_judged_without_dropout() -> None:
+    learners = Learners(dropping(), 1, copies=4, generator=generator())
+    batch = learners.draw()
+    judged = learners.judge(learners.start, batch)
+    assert torch.equal(judged, judged[:1].expand(4))  # copies that start alike
+    trained = learners.losses(learners.start, batch)
+    assert len({*trained.tolist()}) == 4
+
+
+def test_fixed_trainings_are_the_same_with_dropout_too() -> None:
+    validation = Validation(Anytime(), [dropping()], steps=6, trainings=2, learners=2)
+    state = torch.get_rng_state()
+    first = validation.measure()
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.rand(3)
+    assert validation.measure() == first
+
+
+@pytest.mark.parametrize(("rate", "worse"), [(-0.9, True), (-0.05, False), (0.1, False)])
+@pytest.mark.parametrize("estimator", ["whole", "pes"])
+def test_a_training_must_not_end_with_learners_that_got_worse(
+    estimator: Any, rate: float, worse: bool
+) -> None:
+    """A rule that goes up the gradient a little, and one that goes up by far."""
+    task = Problem(lambda g: Point(4, generator=g), Quadratic(4, condition=1.0), 1)
+    rule = MetaSGD(size=4, rate=rate)
+    more: dict[str, Any] = {"unroll": 3} if estimator == "pes" else {}
+    trainer = MetaTrainer(
+        rule,
+        [task],
+        estimator=estimator,
+        updates=2,
+        steps=3,
+        sigma=1e-4,
+        lr=1e-6,
+        clip=1e4,
+        generator=generator(),
+        **more,
+    )
+    trainer.advance()
+    if worse:
+        with pytest.raises(Diverged, match="in the last of 2 updates, to more than 2 times their"):
+            trainer.advance()
+        assert torch.equal(rule.rates, torch.full((4,), rate))  # no round went well
+    else:
+        trainer.advance()
+        assert trainer.done
+
+
+@pytest.mark.parametrize("estimator", ["bptt", "pes", "whole"])
+def test_networks_and_tensors_of_double_precision(estimator: Any) -> None:
+    g = generator()
+    x = torch.randn(60, 4, dtype=torch.float64, generator=g)
+    y = x @ torch.randn(4, 1, dtype=torch.float64, generator=g)
+    more: dict[str, Any] = {
+        "bptt": {"learners": 1, "unroll": 2},
+        "pes": {"updates": 1, "unroll": 2},
+        "whole": {"updates": 1, "trainings": 1, "moves": 1},
+    }[estimator]
+    task = (lambda: torch.nn.Linear(4, 1, dtype=torch.float64), x, y, mse_loss)
+    (row, *_) = train(Anytime(), tasks=[task], estimator=estimator, steps=2, **more)
+    assert math.isfinite(row["loss"])

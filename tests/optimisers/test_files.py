@@ -11,7 +11,15 @@ from safetensors.torch import save_file
 
 from attractor import optimisers
 from attractor.errors import InputError
-from attractor.optimisers import DMSGD, OPTIMISERS, LSTMOptimiser, load_rule, save_rule, shipped
+from attractor.optimisers import (
+    DMSGD,
+    OPTIMISERS,
+    LSTMOptimiser,
+    MetaSGD,
+    load_rule,
+    save_rule,
+    shipped,
+)
 from attractor.optimisers.files import about, load_pretrained
 
 
@@ -121,3 +129,19 @@ def test_a_network_is_not_a_rule(tmp_path: Path) -> None:
     save_file(torch.nn.Linear(2, 2).state_dict(), tmp_path / "net.safetensors")
     with pytest.raises(InputError, match="holds something else. Write one with `attractor meta"):
         load_rule(tmp_path / "net.safetensors")
+
+
+class Half(MetaSGD):
+    """A rule of a user's own."""
+
+    key = "half"
+
+
+def test_a_rule_of_ones_own_is_loaded_by_its_class(tmp_path: Path) -> None:
+    path = tmp_path / "half.safetensors"
+    save_rule(Half(size=3, rate=0.3), path)
+    assert load_rule(path, Half).state_dict()["rates"].tolist() == pytest.approx([0.3] * 3)
+    with pytest.raises(InputError, match="known kind .* of your own, load_rule.path, kind=...."):
+        load_rule(path)
+    with pytest.raises(InputError, match="expected the weights of meta_sgd in .* are of half"):
+        load_rule(path, MetaSGD)

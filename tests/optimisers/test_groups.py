@@ -2,16 +2,26 @@
 
 import copy
 import pickle
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim.lr_scheduler import CyclicLR, OneCycleLR
 
 from attractor.errors import InputError
 from attractor.models import MLP
-from attractor.optimisers import DMSGD, OPTIMISERS, Anytime, LSTMOptimiser, shipped
+from attractor.optimisers import (
+    DMSGD,
+    M2SGD,
+    OPTIMISERS,
+    Anytime,
+    LSTMOptimiser,
+    Pacer,
+    Rule,
+    shipped,
+)
 from contracts.cells import seeded
 from contracts.optimisers import NAMES, Net, backward, exact, rule_for, train, values
 
@@ -217,3 +227,48 @@ def test_states_of_older_releases_load(name: str) -> None:
     fresh = rule(copied.parameters())
     fresh.load_state_dict(saved)
     exact(train(copied, fresh, range(2, 4)), train(model, optimiser, range(2, 4)))
+
+
+def test_a_state_of_other_options_is_refused() -> None:
+    """A threshold is no weight, and decides all the same what is pruned."""
+    model = nn.Linear(3, 2)
+    first, second = (
+        M2SGD(threshold=t, generator=torch.Generator().manual_seed(0)) for t in (0.1, 0.2)
+    )
+    state = first(model.parameters()).state_dict()
+    with pytest.raises(InputError, match=r'has the options .*"threshold": 0.2.* one of .* 0.1'):
+        second(model.parameters()).load_state_dict(state)
+    again = first(model.parameters())
+    again.load_state_dict(state)
+    assert "options" not in again.param_groups[0]
+
+
+@pytest.mark.parametrize("value", ["no", 1, None])
+def test_what_is_no_truth_value_does_not_maximise(value: Any) -> None:
+    with pytest.raises(InputError, match=f"maximize to be true or false, but got {value!r}"):
+        Anytime()(nn.Linear(2, 1).parameters(), maximize=value)
+
+
+@pytest.mark.parametrize("kind", [Anytime, Pacer])
+def test_a_step_within_a_compiled_function_is_the_same(kind: type[Rule]) -> None:
+    """Traced, its kernels would write into memory that the tracer believes to be its own."""
+    graphs: list[Any] = []
+
+    def traced(graph: Any, _: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    def trained(compiled: bool) -> Tensor:
+        g = torch.Generator().manual_seed(0)
+        weight = nn.Parameter(torch.randn(4, 3, generator=g))
+        optimiser = kind.pretrained()([weight])
+        step = optimiser.step
+        if compiled:
+            step = torch.compile(partial(optimiser.step), backend=traced)
+        for _ in range(4):
+            weight.grad = weight.detach() + 0.1 * torch.randn(4, 3, generator=g)
+            step()
+        return weight.detach()
+
+    assert torch.equal(trained(compiled=True), trained(compiled=False))
+    assert not graphs

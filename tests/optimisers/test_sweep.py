@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from attractor.cells.kernels import STATUS
+from attractor.errors import InputError
 from attractor.optimisers import Anytime, MetaSGD, Pacer, learned
 from attractor.optimisers import sweep as sweeping
 from attractor.optimisers.rule import Rule
@@ -15,8 +16,9 @@ from attractor.optimisers.view import count
 from contracts.cells import perturb, seeded
 
 needs_kernels = pytest.mark.skipif(STATUS.path is None, reason=f"kernels are {STATUS}")
-SHAPES = ((3, 70), (5,), (), (2, 3, 4, 4), (90, 4), (0, 2), (33,))
-"""Of tensors whose sizes are not whole vectors; of the second last there is nothing."""
+SHAPES = ((3, 70), (5,), (), (2, 3, 4, 4), (20, 90), (0, 2), (33,))
+"""Of tensors whose sizes are not whole vectors; of the second last there is nothing. The table of
+the second group has rows so long that a matrix of its shape would take smaller steps."""
 TYPES = ((torch.float32, 1e-5), (torch.float64, 1e-10))
 
 
@@ -60,6 +62,20 @@ def trained(
     own = [p for group in said for p in group["params"]]
     kept = [leaf for p in own if p.numel() for leaf in optimiser.state[p].values()]
     return [p.detach() for p in own] + kept
+
+
+@pytest.mark.parametrize("kind", [Anytime, Pacer])
+def test_a_parameter_that_has_grown_is_refused(kind: type[Rule]) -> None:
+    """A kernel would read beyond what was kept of it."""
+    parameter = nn.Parameter(torch.ones(3))
+    optimiser = kind()([parameter])
+    parameter.grad = torch.ones(3)
+    optimiser.step()
+    parameter.grad, parameter.data = None, torch.ones(70, 90)
+    parameter.grad = torch.ones(70, 90)
+    with pytest.raises(InputError, match=r"expected a state of shapes .*\(70, 90\), but got"):
+        optimiser.step()
+    assert torch.equal(parameter.detach(), torch.ones(70, 90))
 
 
 @needs_kernels

@@ -82,8 +82,9 @@ def train_rule(
         raise RunError(
             f"{who}: {error.reason}. {error.advice} The weights are in {kept}."
         ) from error
+    rule = load_rule(out, type(made[0].rule)) if made else load_rule(out)
     shutil.rmtree(folder)
-    return load_rule(out)
+    return rule
 
 
 def _history(folder: Path) -> tuple[list[Row], float]:

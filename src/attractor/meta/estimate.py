@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
+WORSE = 2.0
+"""Times its first loss, above which a learner would have done better without the rule."""
+
 
 class Stretch(NamedTuple):
     """How learners fared between two updates of the rule, whose weights now have gradients.
@@ -18,6 +21,9 @@ class Stretch(NamedTuple):
     """Whether what counts as a round ended well."""
     moves: bool = True
     """Whether the gradient is of use."""
+    worse: bool = False
+    """Whether the median learner ended beyond `WORSE` times the loss with which it began: a
+    training that ends so has taught the rule nothing."""
 
 
 class Estimator(Protocol):

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from attractor.errors import InputError
 from attractor.meta.distribution import Distribution
-from attractor.meta.estimate import Stretch
+from attractor.meta.estimate import WORSE, Stretch
 from attractor.meta.learners import Learners, Problem
 from attractor.meta.opposed import Opposed, draw_moves, trainable
 from attractor.meta.saving import copied, learning, load_learning
@@ -140,10 +140,11 @@ class Evolution:
         """One stretch of every pair."""
         weights = trainable(self.rule)
         estimate = {name: torch.zeros_like(value) for name, value in weights.items()}
-        losses, alive = [], False
+        losses, ends, alive = [], [], False
         for index, pair in enumerate(self.pairs):
             above, below = pair.stretch(self)
             losses.append((above + below) / 2)
+            ends.append(torch.cat([above[:, -1], below[:, -1]]) / pair.first)
             alive |= bool(torch.minimum(above, below)[:, -1].min() < self.clip * pair.first)
             # shorter stretches, before a horizon, count for less: each update counts alike
             difference = (self._counted(above) - self._counted(below)).sum(1) / self.unroll
@@ -164,6 +165,7 @@ class Evolution:
             lost=None if alive else f"at update {self.step}",
             well=alive,
             moves=alive,
+            worse=bool(torch.cat(ends).median() > WORSE),
         )
 
     def _counted(self, losses: Tensor) -> Tensor:

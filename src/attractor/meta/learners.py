@@ -153,7 +153,13 @@ class Learners:
         x, y = (
             torch.stack([getattr(one, name) for one in drawn] * self.copies) for name in ("x", "y")
         )
-        return Batch(x, y).to(self.start.device)
+        return self.placed(Batch(x, y))
+
+    def placed(self, batch: Batch) -> Batch:
+        """A batch where the networks are, its numbers in their type."""
+        dtype = self.start.dtype
+        moved = batch.map(lambda one: one.to(dtype) if one.is_floating_point() else one)
+        return moved.to(self.start.device)
 
     def losses(self, params: Tensor, batch: Batch, rows: slice | None = None) -> Tensor:
         """The loss of every learner on its batch; of those in `rows`, if only they are given."""
@@ -178,6 +184,15 @@ class Learners:
             else:
                 return result
         return torch.stack([loss(*_of_one(given, k)) for k in range(len(params))])
+
+    def judge(self, params: Tensor, batch: Batch) -> Tensor:
+        """As `losses`, in evaluation mode: without what training draws, such as dropout."""
+        training = self.judged.training
+        self.judged.eval()
+        try:
+            return self.losses(params, batch)
+        finally:
+            self.judged.train(training)
 
     def gradients(
         self, params: Tensor, batch: Batch, *, create_graph: bool = False

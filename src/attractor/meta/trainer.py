@@ -12,7 +12,7 @@ from attractor.errors import InputError, unknown
 from attractor.meta.bptt import BPTT
 from attractor.meta.distribution import Distribution
 from attractor.meta.divergence import Patience
-from attractor.meta.estimate import Estimator
+from attractor.meta.estimate import WORSE, Estimator
 from attractor.meta.evolution import Evolution
 from attractor.meta.learners import Problem
 from attractor.meta.problems import EXAMPLE, TensorTask, check_problems, check_tasks, problem_of
@@ -78,7 +78,9 @@ class MetaTrainer:
 
     Departs from the paper: after five rounds in a row whose learners diverged, or if those of the
     last round of all did, a `Diverged` says so and the rule has the weights again with which a
-    round last went well. A round is that of `BPTT`; of evolution strategies it is an update.
+    round last went well. A round is that of `BPTT`; of evolution strategies it is an update, and
+    the last of all also counts as diverged if the median learner ends it with more than twice the
+    loss with which it began.
 
     References:
         Those of the estimators.
@@ -154,7 +156,9 @@ class MetaTrainer:
         self.step += 1
         if found.lost is not None:
             self.patience.lost(found.lost, last=self.done)
-        elif found.well:
+        elif found.worse and self.done:
+            self.patience.lost(f"to more than {WORSE:g} times their first loss", last=True)
+        elif found.well and not found.worse:
             self.patience.well()
         if found.moves:
             if self.clamp is not None:

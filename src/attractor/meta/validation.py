@@ -74,9 +74,11 @@ class Validation:
         horizon = draw_horizon(self.steps, generator)
         problem = self.problems[index % len(self.problems)]
         made = problem.made(problem.draw(generator))
-        learners = Learners(made, self.learners, generator=generator)
-        same = Opposed.alike(self.rule, self.learners)
-        return shares(same, learners, horizon, MARKS, CLIP).log().mean()
+        with torch.random.fork_rng(devices=[]):  # from which dropout draws, and some networks
+            torch.manual_seed(SEED - index)
+            learners = Learners(made, self.learners, generator=generator)
+            same = Opposed.alike(self.rule, self.learners)
+            return shares(same, learners, horizon, MARKS, CLIP).log().mean()
 
     def state_dict(self) -> dict[str, Any]:
         """The best so far."""

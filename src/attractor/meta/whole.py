@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 
 from attractor.errors import InputError
 from attractor.meta.distribution import Distribution
-from attractor.meta.estimate import Stretch
+from attractor.meta.estimate import WORSE, Stretch
 from attractor.meta.learners import Learners, Problem
 from attractor.meta.opposed import Opposed, draw_moves, trainable
 from attractor.meta.settings import bounds, check_counts, check_numbers, draw_horizon
@@ -123,7 +123,8 @@ class Whole:
         """All trainings of an update of the rule."""
         weights = trainable(self.rule)
         estimate = {name: torch.zeros_like(value) for name, value in weights.items()}
-        every, alive = [], False
+        every: list[Tensor] = []
+        alive = False
         for index in range(self.trainings):
             moves = draw_moves(self.rule, self.moves, self.sigma, self.generator)
             losses = self._losses(self.step * self.trainings + index, moves)
@@ -144,6 +145,7 @@ class Whole:
             lost=None if alive else f"at update {self.step}",
             well=alive,
             moves=alive,
+            worse=bool(torch.cat([one[:, -1] for one in every]).median() > WORSE),
         )
 
     def _losses(self, started: int, moves: Mapping[str, Tensor]) -> Tensor:
@@ -181,7 +183,7 @@ def shares(opposed: Opposed, learners: Learners, horizon: int, marks: int, clip:
     params = learners.first_params(rule)
     state = learners.first_state(rule, params)
     judged = _held_out(learners)
-    first = learners.losses(params, judged)
+    first = learners.judge(params, judged)
     when = {horizon >> k for k in range(marks)}
     losses = []
     for update in range(1, horizon + 1):
@@ -191,7 +193,7 @@ def shares(opposed: Opposed, learners: Learners, horizon: int, marks: int, clip:
         steps, state = opposed(learners.told(gradient), state, params, view)
         params = learners.held(params, params + steps)
         if update in when:
-            losses.append(learners.losses(opposed.settled(params, state, view), judged))
+            losses.append(learners.judge(opposed.settled(params, state, view), judged))
     share = torch.stack(losses, 1) / first[:, None]
     return torch.nan_to_num(share, nan=clip, posinf=clip).clamp(TINY, clip)
 
@@ -203,4 +205,4 @@ def _held_out(learners: Learners) -> Batch:
         return learners.draw()
     count = len(learners.start)
     x, y = (getattr(found, name).expand(count, *getattr(found, name).shape) for name in ("x", "y"))
-    return Batch(x, y).to(learners.start.device)
+    return learners.placed(Batch(x, y))

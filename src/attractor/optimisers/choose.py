@@ -50,7 +50,7 @@ def choose(
         return entry(**options)
     pretrained = options.pop("pretrained", None)
     if pretrained not in (None, False):
-        return _weights(entry.kind.key, pretrained, options)
+        return _weights(entry.kind, pretrained, options)
     if pretrained is None and not options and _names(entry.kind.key):
         if (fitting := pretrained_for(entry.kind.key, shown)) is not None:
             return fitting
@@ -81,21 +81,15 @@ def pretrained_for(kind: str, shown: Tensor | None = None) -> Rule | None:
     return next((rule for rule in rules if _fits(rule, shown)), None)
 
 
-def _weights(kind: str, pretrained: object, options: dict[str, Any]) -> Rule:
+def _weights(kind: type[Rule], pretrained: object, options: dict[str, Any]) -> Rule:
     if options:
         raise InputError(
-            f"expected no options beside the weights {pretrained!r} of {kind}, which decide them, "
-            f"but got {', '.join(options)}. Leave pretrained out to train another form."
+            f"expected no options beside the weights {pretrained!r} of {kind.key}, which decide "
+            f"them, but got {', '.join(options)}. Leave pretrained out to train another form."
         )
     if isinstance(pretrained, str) and pretrained.endswith(SUFFIX):
-        rule = load_rule(pretrained)
-        if rule.key != kind:
-            raise InputError(
-                f"expected the weights of {kind} in {pretrained}, but they are of {rule.key}. "
-                f"Try optimiser.name={rule.key}."
-            )
-        return rule
-    return load_pretrained(kind, str(pretrained))
+        return load_rule(pretrained, kind)
+    return load_pretrained(kind.key, str(pretrained))
 
 
 def _names(kind: str) -> list[str]:

@@ -52,15 +52,16 @@ def save_rule(rule: Rule, path: str | Path, *, about: dict[str, Any] | None = No
     write_atomic(Path(path), save(tensors, header))
 
 
-def load_rule(path: str | Path) -> Rule:
-    """The rule that `save_rule` wrote."""
-    from attractor.optimisers.table import OPTIMISERS
+def load_rule(path: str | Path, kind: type[Rule] | None = None) -> Rule:
+    """The rule that `save_rule` wrote.
 
+    Args:
+        path: the file.
+        kind: the class of a rule of your own, for a file names no code; those of attractor are
+            known by their keys.
+    """
     header, tensors = _read(Path(path))
-    rules = {name: entry.kind for name, entry in OPTIMISERS.items() if entry.learned}
-    if header["kind"] not in rules:
-        raise unknown(f"kind of learned optimiser in {path}", header["kind"], rules)
-    kind = rules[header["kind"]]
+    kind = _kind(header["kind"], path, kind)
     if header["version"] != str(kind.version):
         raise InputError(
             f"expected version {kind.version} of the rule {kind.key!r} in {path}, but got "
@@ -78,6 +79,28 @@ def load_rule(path: str | Path) -> Rule:
             "options: the file is damaged. Get it again, or meta-train it again."
         ) from error
     return rule
+
+
+def _kind(key: str, path: str | Path, own: type[Rule] | None) -> type[Rule]:
+    """The class of a rule in a file: a user's own, or the one of the table."""
+    from attractor.optimisers.table import OPTIMISERS
+
+    if own is not None:
+        if own.key != key:
+            raise InputError(
+                f"expected the weights of {own.key} in {path}, but they are of {key}. Try "
+                f"optimiser.name={key}, or the class of that rule."
+            )
+        return own
+    rules: dict[str, type[Rule]] = {
+        name: entry.kind for name, entry in OPTIMISERS.items() if entry.learned
+    }
+    if key not in rules:
+        told = unknown(f"kind of learned optimiser in {path}", key, rules)
+        raise InputError(
+            f"{told} For a rule of your own, load_rule(path, kind=...) takes its class."
+        )
+    return rules[key]
 
 
 def about(path: str | Path) -> dict[str, Any]:

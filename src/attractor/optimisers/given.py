@@ -75,6 +75,11 @@ def check_numbers(group: Mapping[str, Any]) -> None:
             f"expected weight_decay to be a finite number of at least 0, but got "
             f"{_shown(group['weight_decay'])}. Try weight_decay=0."
         )
+    if not isinstance(group["maximize"], bool):
+        raise InputError(
+            f"expected maximize to be true or false, but got {shortened(group['maximize'])}. Try "
+            "maximize=True."
+        )
 
 
 def _number(value: Any) -> float:

@@ -1,6 +1,7 @@
 """A learned rule as a torch.optim.Optimizer."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -105,6 +106,7 @@ class Learned(Optimizer):
             self.param_groups.pop()
             raise
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator, unused-ignore]
     def eval(self) -> None:
         """Put the network where it is to be judged: at its average, if the rule keeps one.
 
@@ -122,6 +124,7 @@ class Learned(Optimizer):
                         kept[AWAY] = parameter.clone()
                         parameter.copy_(there.view_as(parameter))
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator, unused-ignore]
     def train(self) -> None:
         """Put the network back where it is trained, after `eval`."""
         for parameter, kept in self.state.items():
@@ -151,6 +154,7 @@ class Learned(Optimizer):
         """
         return Watch(self, model)
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator, unused-ignore]
     @torch.no_grad()
     def step(
         self, closure: Callable[[], Any] | None = None, *, context: Tensor | None = None
@@ -183,6 +187,8 @@ class Learned(Optimizer):
         weight = next(self.rule.parameters())
         for params, _ in pieces:  # all are checked before any is changed
             check_gradients(params, weight.dtype)
+            for parameter in () if self.rule.whole else params:
+                self._check_state(parameter, self.state[parameter])
         for group in self.param_groups:
             check_numbers(group)
         groups = {p: group for group in self.param_groups for p in group["params"]}
@@ -204,6 +210,7 @@ class Learned(Optimizer):
         saved = super().state_dict()
         for group in saved["param_groups"]:
             group["fingerprint"] = fingerprint(self.rule)
+            group["options"] = options_of(self.rule)
         return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -226,6 +233,14 @@ class Learned(Optimizer):
                 f"expected the state of an optimiser whose rule {self.rule.key!r} has the weights "
                 "of this one, but got one of other weights; nothing was changed. Load the rule "
                 "that was in use, with pretrained() or load_rule, and make the optimiser with it."
+            )
+        options = {group.pop("options", None) for group in groups}
+        if not options <= {None, options_of(self.rule)}:  # likewise
+            (other, *_) = options - {None, options_of(self.rule)}
+            raise InputError(
+                f"expected the state of an optimiser whose rule {self.rule.key!r} has the options "
+                f"{options_of(self.rule)}, but got one of {other}; nothing was changed. Make the "
+                "rule with those."
             )
         state = {i: kept for i, kept in zip(ids, loaded, strict=True) if kept}
         super().load_state_dict({**state_dict, "param_groups": groups, "state": state})
@@ -382,6 +397,17 @@ class Learned(Optimizer):
 
     def _params(self) -> list[Tensor]:
         return [p for group in self.param_groups for p in group["params"]]
+
+
+def options_of(rule: Rule) -> str:
+    """What a rule was made with, in words.
+
+    Example:
+        >>> from attractor.optimisers import Pacer
+        >>> options_of(Pacer())
+        '{"hidden_size": 0}'
+    """
+    return json.dumps(rule.options, sort_keys=True, default=repr)
 
 
 def fingerprint(rule: Rule) -> str:

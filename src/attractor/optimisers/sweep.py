@@ -90,6 +90,8 @@ def sweep(optimiser: Learned) -> bool:
                 kept = optimiser.started(parameter) if numbers.shared else {}
                 each = [kept[name] for name in numbers.each]
                 shared = [kept[name] for name in numbers.shared]
+                if any(one.numel() != size for one in (grad, *each)):
+                    return False  # a parameter that was replaced by one of another size
                 for tensor in (parameter, grad, *each, *shared):
                     if (
                         tensor.dtype is not dtype
@@ -103,6 +105,8 @@ def sweep(optimiser: Learned) -> bool:
                 if size:
                     rows.append(ROW.pack(size, *at, own, sign, rate, decay, scale, 1.0))
             first += size
+    if numbers.rates is not None and numbers.rates.numel() != first:
+        return False  # as above
     return _swept(rule.key, rows, width, numbers.values)
 
 

@@ -84,7 +84,9 @@ def begun(rule: Rule, meta: Meta) -> Rule:
     """The rule with the weights that it is to begin with, some of them frozen."""
     if meta.start is not None:
         named = meta.start.endswith(".safetensors")
-        begin = load_rule(meta.start) if named else load_pretrained(rule.key, meta.start)
+        begin = (
+            load_rule(meta.start, type(rule)) if named else load_pretrained(rule.key, meta.start)
+        )
         if (type(begin), begin.options) != (type(rule), rule.options):
             raise InputError(
                 f"expected meta.start to hold a rule {rule.key!r} of the options {rule.options}, "
