@@ -46,7 +46,9 @@ def test_of_a_level_that_was_learnt_again_the_last_time_counts() -> None:
 def test_a_map_has_learnt_levels_to_the_right_and_is_white_where_none_came() -> None:
     ax, *_ = kept.matrices("some", {"A": "ours"}, 3).axes
     (image,) = ax.get_images()
-    shown = np.asarray(np.ma.filled(image.get_array(), np.nan))
+    values = image.get_array()
+    assert values is not None
+    shown = np.asarray(np.ma.filled(values, np.nan))
     expected = [[0.6, 0.3, np.nan], [0.5, 0.5, np.nan], [np.nan] * 3]
     assert np.allclose(shown, expected, equal_nan=True)
 
@@ -63,6 +65,7 @@ def test_losses_are_averaged_geometrically_where_all_seeds_have_one() -> None:
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
+        ("chandar-4.4", 2),
         ("chandar-5.2", 5),
         ("chandar-5.3", 5),
         ("chandar-5.4", 5),

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attractor.dynamics import path_lengths, shortest_paths
 from attractor.dynamics.plots import draw_heatmap, draw_histogram, draw_lines, subplots
-from attractor.report.papers.kept import levels, matrices, race_of
+from attractor.report.papers.kept import levels, matrices, race_of, races_of
 from attractor.reproduction.computed.adding import copier, memory_changes
 from attractor.reproduction.races import RACES, Race
 from attractor.tasks import CopyMemory
@@ -85,6 +85,18 @@ def figure_4_2(lag: int = 30, steps: int = 1500) -> Figure:
 def figure_4_3() -> Figure:
     """The share of stored quick runs that have not yet solved copying after 1 to T steps."""
     return race_of(Race("variable-copy-quick", "NRU"))
+
+
+def figure_4_4() -> Figure:
+    """NRU beside JANET on four copying tasks: the share of stored quick runs not yet done."""
+    tasks = {
+        "copying": "copy-quick",
+        "longer": "copy-200-quick",
+        "variable": "variable-copy-quick",
+        "variable, longer": "variable-copy-200-quick",
+    }
+    rows = {"NRU": "NRU", "JANET": "JANET"}
+    return races_of({title: Race(name, "NRU", rows) for title, name in tasks.items()})
 
 
 def figure_4_5() -> Figure:

@@ -190,16 +190,29 @@ def _ends(
 def race_of(race: Race) -> Figure:
     """The share of runs that have not yet solved their task, by updates."""
     figure, axes = subplots(1, 1, size=4)
+    _race(axes[0, 0], race)
+    _legend(figure, axes[0, 0])
+    return figure
+
+
+def races_of(panels: Mapping[str, Race]) -> Figure:
+    """The same of several races, by their titles; each panel has its own names."""
+    figure, axes = subplots(1, len(panels), size=3.2, sharey=True)
+    for ax, (title, race) in zip(axes[0], panels.items(), strict=True):
+        _race(ax, race)
+        ax.set_title(title)
+        ax.legend(loc="center right")
+        ax.label_outer()
+    return figure
+
+
+def _race(ax: Axes, race: Race) -> None:
     last, each = budgets(race.experiment), curves(race)
     for place, (label, one) in enumerate(each.items()):
         steps, share = [*one.steps, last[label]], [*one.share, one.share[-1]]
         shown = f"{named(race, label)}: {len(one.at)} of {one.n}"
-        axes[0, 0].step(steps, share, DASHES[place % len(DASHES)], where="post", label=shown)
-    axes[0, 0].set(
-        xlabel="update", ylabel="share of runs that have not solved it", ylim=(-0.03, 1.03)
-    )
-    _legend(figure, axes[0, 0])
-    return figure
+        ax.step(steps, share, DASHES[place % len(DASHES)], where="post", label=shown)
+    ax.set(xlabel="update", ylabel="share of runs that have not solved it", ylim=(-0.03, 1.03))
 
 
 def _legend(figure: Figure, ax: Axes) -> None:

@@ -18,6 +18,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "chandar-4.1": chandar.figure_4_1,
     "chandar-4.2": chandar.figure_4_2,
     "chandar-4.3": chandar.figure_4_3,
+    "chandar-4.4": chandar.figure_4_4,
     "chandar-4.5": chandar.figure_4_5,
     "chandar-4.7": chandar.figure_4_7,
     "chandar-5.2": chandar.figure_5_2,
