@@ -1,9 +1,9 @@
 """``attractor reproduce``: a table, figure or claim of the papers, run and compared."""
 
 import json
-from enum import StrEnum
+import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -12,14 +12,7 @@ from attractor.errors import InputError
 
 if TYPE_CHECKING:
     from attractor.reproduction.outcomes import Outcomes
-    from attractor.reproduction.targets import Target
-
-
-class Length(StrEnum):
-    """How long runs are."""
-
-    quick = "quick"
-    full = "full"
+    from attractor.reproduction.targets import Budget, Target
 
 
 def reproduce(
@@ -27,7 +20,9 @@ def reproduce(
         str,
         typer.Argument(metavar="TARGET", help="Such as table-6.1 or 001/table-4.1; list; pages."),
     ],
-    budget: Annotated[Length, typer.Option(help="Minutes, or as published.")] = Length.quick,
+    budget: Annotated[
+        str, typer.Option(metavar="quick|full", help="Minutes, or as published.")
+    ] = "quick",
     seed: Annotated[
         list[str] | None,
         typer.Option("--seed", "--seeds", help="Not the target's seeds, but 3, 0-9 or 0,2,5."),
@@ -63,6 +58,12 @@ def reproduce(
     as_json: Annotated[bool, typer.Option("--json", help="With `list`: print as JSON.")] = False,
 ) -> None:
     """Run what a published table, figure or claim needs, and compare. Finished runs are reused."""
+    idle = {"--stored": stored, "--join": join, "--computed": computed}
+    words = [name] if name in ("list", "pages") else [word for word, on in idle.items() if on]
+    if seed is not None and words:
+        raise InputError(
+            f"expected --seeds beside what is run, but {words[0]} runs nothing. Leave --seeds out."
+        )
     if name == "list":
         _list(as_json)
         return
@@ -100,23 +101,58 @@ def reproduce(
             f"expected a target with runs, but {one.key} is a drawing. "
             f"Try `attractor figure {one.figure}`."
         )
-    runs = None if computed else parse_seeds(",".join(seed or []))
-    options = "--computed" if computed else f"--budget {budget.value}"
-    options += f" --seeds {','.join(seed)}" if seed and not computed else ""
-    _run(one, budget, runs, out, keep, data, jobs, quiet, options)
+    runs = None if computed else _seeds(seed)
+    options = "--computed" if computed else f"--budget {budget}"
+    options += f" --seeds {','.join(seed)}" if seed else ""
+    _run(one, _budget(budget), runs, out, keep, data, jobs, quiet, options)
+
+
+def _seeds(given: list[str] | None) -> list[int]:
+    """The seeds to run; none for those of the target."""
+    text = ",".join(given or [])
+    found = parse_seeds(text)
+    if given is not None and not found:
+        raise InputError(
+            f"expected seeds such as 3, 0-9 or 0,2,5, but got {text!r}. Try --seeds 0-9."
+        )
+    return found
+
+
+def _budget(word: str) -> "Budget":
+    from attractor.reproduction.targets import Budget
+
+    for known in get_args(Budget):
+        if word == known:
+            found: Budget = known
+            return found
+    raise InputError(f"expected a budget of quick or full, but got {word!r}. Try --budget quick.")
 
 
 def _join(name: str, out: Path, keep: Path | None) -> None:
+    from attractor.errors import unknown
+    from attractor.experiments.files import EXPERIMENTS
     from attractor.reproduction.joining import join
     from attractor.reproduction.outcomes import STORED
+    from attractor.reproduction.targets import TARGETS, target
 
+    if name not in EXPERIMENTS:
+        names = [*TARGETS, *(one.name for one in TARGETS.values())]
+        if name not in names:
+            listed = "attractor reproduce list"
+            raise unknown("target or experiment", name, [*names, *EXPERIMENTS], listed=listed)
+        asked = target(name)
+        if not asked.experiments("quick") and not asked.experiments("full"):
+            raise InputError(
+                f"expected a target with runs to join, but {asked.key} has none. "
+                f"Try `attractor reproduce {asked.key} --stored`."
+            )
     for one in join(name, out, keep or STORED):
         typer.echo(f"{one.path}: {one.new} runs joined, {one.all} now")
 
 
 def _run(
     one: "Target",
-    budget: Length,
+    budget: "Budget",
     seeds: list[int] | None,
     out: Path,
     keep: Path | None,
@@ -137,7 +173,7 @@ def _run(
     from attractor.runs.memory import keep_memory
 
     keep_memory()
-    found = [] if seeds is None else configs(one, budget.value, seeds)
+    found = [] if seeds is None else configs(one, budget, seeds)
     with Watch(found, out, quiet=quiet) as watch:
         ended = run_all(found, out, data=data, places=Places(jobs=jobs), on_end=watch.end)
     explain(ended)
@@ -181,33 +217,48 @@ def _show(one: "Target", results: "Outcomes") -> None:
 
 
 def _list(as_json: bool) -> None:
-    from attractor.cli.tables import table
-    from attractor.reproduction.costs import minutes
-    from attractor.reproduction.stock import status
+    from attractor.cli.tables import hanging, width
+    from attractor.reproduction.costs import cost, told
+    from attractor.reproduction.stock import brief
     from attractor.reproduction.targets import TARGETS
 
+    if as_json:
+        typer.echo(json.dumps(list(map(_entry, TARGETS.values())), indent=1))
+        return
+    wide = width()
+    about = (
+        "quick and full: estimated minutes of one core, ≥ where some of the runs are not counted; "
+        "status: what is stored, in full with --json"
+    )
+    typer.echo("\n".join([*textwrap.wrap(about, wide), ""]))
     rows = [
-        {
-            "target": one.key,
-            "what": one.what,
-            "data": ", ".join(one.data),
-            "quick": minutes(one, "quick"),
-            "full": minutes(one, "full"),
-            "status": status(one),
-            "note": one.note,
-        }
+        [
+            one.key,
+            told(cost(one, "quick")),
+            told(cost(one, "full")),
+            brief(one),
+            f"{one.what} [{', '.join(one.data)}]" if one.data else one.what,
+        ]
         for one in TARGETS.values()
     ]
-    if as_json:
-        typer.echo(json.dumps(rows, indent=1))
-        return
-    typer.echo("quick and full are estimated minutes of one core")
-    columns = ["target", "what", "data", "quick", "full", "status"]
-    shown = [[_text(row[name]) for name in columns] for row in rows]
-    table(columns, shown, right=(3, 4), whole=(0, 3, 4))
+    columns = ("target", "quick", "full", "status", "what [data]")
+    typer.echo("\n".join(hanging(columns, rows, wide, right=(1, 2))))
 
 
-def _text(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
-    return "-" if value is None else str(value)
+def _entry(one: "Target") -> dict[str, object]:
+    """What JSON tells of a target."""
+    from attractor.reproduction.costs import cost
+    from attractor.reproduction.stock import status
+
+    quick, full = cost(one, "quick"), cost(one, "full")
+    return {
+        "target": one.key,
+        "what": one.what,
+        "data": ", ".join(one.data),
+        "quick": quick and quick.minutes,
+        "quick_is_least": quick is not None and quick.least,
+        "full": full and full.minutes,
+        "full_is_least": full is not None and full.least,
+        "status": status(one),
+        "note": one.note,
+    }

@@ -1,5 +1,7 @@
 """Tables on the terminal."""
 
+import os
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -45,6 +47,59 @@ def table(
     if not console.is_terminal:
         console = Console(width=Console(width=10_000).measure(made).maximum)
     console.print(made)
+
+
+PIPE = 100
+"""The width of what is wrapped where the output is no terminal and COLUMNS says nothing."""
+
+NARROWEST = 36
+"""Columns of text that are still read at ease."""
+
+
+def width() -> int:
+    """How many columns there are to write in."""
+    console = Console()
+    return console.width if console.is_terminal or os.environ.get("COLUMNS") else PIPE
+
+
+def hanging(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], wide: int, right: Sequence[int] = ()
+) -> list[str]:
+    """The lines of a table whose last column is text: it is wrapped beside the others, or below.
+
+    Args:
+        columns: their names.
+        rows: as many cells each.
+        wide: the width of the lines; the columns before the last are never broken.
+        right: the columns that are flush right.
+    """
+    cells = [[visible(cell) for cell in row] for row in (columns, *rows)]
+    widths = [max(map(cell_len, column)) for column in list(zip(*cells, strict=True))[:-1]]
+    heads = [
+        "  ".join(
+            cell.rjust(size) if place in right else cell.ljust(size)
+            for place, (cell, size) in enumerate(zip(row, widths, strict=False))
+        )
+        for row in cells
+    ]
+    indent = sum(widths) + 2 * len(widths)
+    below = wide - indent < NARROWEST
+    lines = []
+    for head, row in zip(heads, cells, strict=True):
+        margin = " " * (2 if below else indent)
+        text = textwrap.wrap(
+            row[-1],
+            wide,
+            initial_indent=margin,
+            subsequent_indent=margin,
+            break_on_hyphens=False,
+        )
+        if below:
+            lines += [head.rstrip(), *text]
+        else:
+            first = text[0].strip() if text else ""
+            lines += [f"{head}  {first}".rstrip(), *text[1:]]
+    return lines
 
 
 def _cell(text: str) -> Text:

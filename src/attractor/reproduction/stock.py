@@ -1,6 +1,7 @@
 """The results that come with the package, and what there is of each target."""
 
 from itertools import chain
+from typing import NamedTuple
 
 from attractor.reproduction.costs import costs
 from attractor.reproduction.outcomes import EXACT, WITHOUT_RUNS, Outcomes, stored
@@ -23,10 +24,10 @@ def kept(target: Target) -> Outcomes:
 def status(target: Target) -> str:
     """In words: what is stored, or why there is nothing."""
     found = kept(target)
-    told = [word for budget in BUDGETS if (word := _stored(target, budget, found))]
-    if told:
-        also = any(row.experiment in WITHOUT_RUNS for row in found.rows)
-        return f"stored: {'; '.join(told)}{', and computed' if also else ''}"
+    runs = _runs(target, found)
+    if runs:
+        told = "; ".join(f"{budget}, {one.told}" for budget, one in runs.items())
+        return f"stored: {told}{', and computed' if _computed(found) else ''}"
     experiments = {**target.experiments("quick"), **target.experiments("full")}
     if found:
         return "computed; runs not done" if experiments else "computed"
@@ -38,7 +39,35 @@ def status(target: Target) -> str:
     return "quoted" if numbers and all(one.quoted for one in numbers) else "no configuration"
 
 
-def _stored(target: Target, budget: Budget, found: Outcomes) -> str:
+def brief(target: Target) -> str:
+    """In a word or two: the budgets of stored runs, of which there may be *some*, or what else."""
+    found = kept(target)
+    runs = _runs(target, found)
+    told = [str(budget) if one.whole else f"some {budget}" for budget, one in runs.items()]
+    if told[:1] == ["full"]:
+        told = ["full"]
+    if _computed(found):
+        told.append("computed")
+    return ", ".join(told) or status(target).partition(" by ")[0]
+
+
+def _computed(found: Outcomes) -> bool:
+    return any(row.experiment in WITHOUT_RUNS for row in found.rows)
+
+
+class Stored(NamedTuple):
+    """The stored runs of a budget, in words, and whether they are all that are planned."""
+
+    told: str
+    whole: bool
+
+
+def _runs(target: Target, found: Outcomes) -> dict[Budget, Stored]:
+    each = {budget: _stored(target, budget, found) for budget in BUDGETS}
+    return {budget: one for budget, one in each.items() if one}
+
+
+def _stored(target: Target, budget: Budget, found: Outcomes) -> Stored | None:
     """How many of the variants have results at a budget, from how many of the planned seeds."""
     asked = [target, *(TARGETS[key] for key in target.derived)]
     wanted = {
@@ -53,11 +82,12 @@ def _stored(target: Target, budget: Budget, found: Outcomes) -> str:
         if (row.experiment, row.label) in wanted:
             ran.setdefault((row.experiment, row.label), set()).add(row.seed)
     if not ran:
-        return ""
+        return None
     counts = sorted(map(len, ran.values()))
     seeds = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else str(counts[0])
-    if any(len(done) < wanted[variant] for variant, done in ran.items()):
+    fewer = any(len(done) < wanted[variant] for variant, done in ran.items())
+    if fewer:
         planned = {wanted[variant] for variant in ran}
         seeds += f" of {'up to ' * (len(planned) > 1)}{max(planned)}"
     part = "" if len(ran) == len(wanted) else f"{len(ran)} of {len(wanted)} variants, "
-    return f"{budget}, {part}{seeds} seed{'s' * (seeds != '1')}"
+    return Stored(f"{part}{seeds} seed{'s' * (seeds != '1')}", not part and not fewer)

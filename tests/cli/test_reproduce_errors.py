@@ -1,0 +1,34 @@
+"""What `attractor reproduce` cannot do, it says in a sentence, before anything is run."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from attractor.cli.commands import app
+from attractor.errors import InputError
+
+CASES = [
+    (["table-6.1", "--budget", "medium"], r"expected a budget of quick or full, but got 'medium'"),
+    (["table-6.1", "--seeds", ""], r"expected seeds such as 3, 0-9 or 0,2,5, but got ''"),
+    (["table-6.1", "--seeds", ","], r"expected seeds such as 3, 0-9 or 0,2,5, but got ','"),
+    (["table-6.1", "--seeds", "many"], r"expected seeds .* but got 'many'"),
+    (["table-6.1", "--stored", "--seeds", "3"], r"--seeds .* but --stored runs nothing"),
+    (["list", "--seeds", "3"], r"--seeds .* but list runs nothing"),
+    (["pages", "--seeds", "3"], r"--seeds .* but pages runs nothing"),
+    (["table-2.1", "--computed", "--seeds", "3"], r"--seeds .* but --computed runs nothing"),
+    (["copy-quick", "--join", "--seeds", "3"], r"--seeds .* but --join runs nothing"),
+    (["copy-quack", "--join"], r"known target or experiment, .* Did you mean 'copy-quick'"),
+    (["copy-quick", "--join"], r"expected finished runs of copy-quick in .*, but there are none"),
+    (["table-2.1", "--join"], r"expected a target with runs to join, but 000/table-2.1 has none"),
+    (["table-4.1", "--join"], r"'table-4.1' is in several"),
+    (["tabel-6.1"], r"known target, but got 'tabel-6.1'. Did you mean 'table-6.1'"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), CASES)
+def test_a_mistake_is_told(words: list[str], said: str, tmp_path: Path) -> None:
+    call = ["reproduce", *words, "--out", str(tmp_path / "runs"), "--keep", str(tmp_path / "kept")]
+    with pytest.raises(InputError, match=said):
+        CliRunner().invoke(app, call, catch_exceptions=False)
+    assert not (tmp_path / "runs").exists()
