@@ -108,8 +108,8 @@ def test_a_terminal_never_cuts_the_key_that_is_typed(
     monkeypatch.setenv("COLUMNS", str(width))
     listed = CliRunner().invoke(app, ["reproduce", "list"]).output
     lines = re.sub(r"\x1b\[[\d;]*m", "", listed).splitlines()
-    assert {len(line) for line in lines[1:] if line} == {width}  # as on a terminal
-    assert {line.split()[0] for line in lines if re.match(r" \d{3}/", line)} == {*TARGETS}
+    assert max(map(len, lines)) <= width
+    assert {line.split()[0] for line in lines if re.match(r"\d{3}/", line)} == {*TARGETS}
     assert "…" not in listed
 
 

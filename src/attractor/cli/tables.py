@@ -21,7 +21,6 @@ def table(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     right: Sequence[int] = (),
-    whole: Sequence[int] = (),
 ) -> None:
     """Print a table on stdout, in full even where the output is no terminal.
 
@@ -29,18 +28,14 @@ def table(
         columns: their names.
         rows: as many cells each.
         right: the columns that are flush right.
-        whole: those that no terminal is too narrow for: others are wrapped in their place.
     """
     console = Console()
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, column in enumerate(columns):
-        widest = max((cell_len(visible(row[index])) for row in rows), default=0)
         made.add_column(
             _cell(column),
             justify="right" if index in right else "left",
             overflow="fold",
-            no_wrap=index in whole,
-            min_width=max(widest, cell_len(column)) if index in whole else None,
         )
     for row in rows:
         made.add_row(*map(_cell, row))
