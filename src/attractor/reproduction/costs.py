@@ -64,18 +64,6 @@ def cost(target: Target, budget: Budget) -> Cost | None:
     return Cost(sum(seeds * run for seeds, run in known_runs), len(known_runs) < len(each))
 
 
-def minutes(target: Target, budget: Budget) -> float | None:
-    """What all runs of a target take; ``None`` if that is not known of every one.
-
-    Example:
-        >>> from attractor.reproduction.targets import target
-        >>> 1 < minutes(target("table-6.1"), "quick") < minutes(target("table-6.1"), "full")
-        True
-    """
-    found = cost(target, budget)
-    return None if found is None or found.least else found.minutes
-
-
 def told(found: Cost | None) -> str:
     """A cost in words.
 

@@ -64,13 +64,13 @@ def _runs(outcomes: Outcomes) -> int:
 
 
 def _reads_curves(experiment: str) -> bool:
-    """Whether claims, the deviations over tasks beside numbers, or pages read them."""
+    """Whether claims, numbers, the deviations over tasks beside them, or pages read them."""
     claims = (claim for one in TARGETS.values() for claim in one.claims if claim.split)
     sources = (
         source
         for one in TARGETS.values()
-        if any(number.spread is not None for number in of_target(one.key))
         for source in one.sources
+        if source.split or any(number.spread is not None for number in of_target(one.key))
     )
     asked = {
         *(name for claim in claims for name in (claim.experiment, claim.quick)),

@@ -9,7 +9,7 @@ from attractor.errors import InputError
 from attractor.files import write_atomic
 from attractor.reproduction.claims import Finding
 from attractor.reproduction.comparisons import COMPARISONS, compared
-from attractor.reproduction.costs import minutes
+from attractor.reproduction.costs import cost, told
 from attractor.reproduction.outcomes import Outcomes
 from attractor.reproduction.races import RACES, raced
 from attractor.reproduction.stock import kept, status
@@ -43,11 +43,11 @@ def part(one: Target, outcomes: Outcomes, claims: Mapping[str, Sequence[Finding]
             others = ", ".join(f"{count} {verdict}" for verdict, count in left.items())
             blocks.append(f"Other published numbers of this place: {others}.")
     for key in (one.key, *one.claims_of):
-        told = [found for found in claims[key] if found.n]
-        if told and key != one.key:
+        heard = [found for found in claims[key] if found.n]
+        if heard and key != one.key:
             blocks.append(f"The claims of `{key}`, which count there:")
-        if told:
-            blocks.append(markdown(CLAIMS, claim_rows(told), right=(1, 2, 3, 4, 5)))
+        if heard:
+            blocks.append(markdown(CLAIMS, claim_rows(heard), right=(1, 2, 3, 4, 5)))
     return "\n\n".join(blocks) or "Nothing is stored for this target yet."
 
 
@@ -75,15 +75,11 @@ def overview() -> str:
     """Every target: what it takes, and what there is."""
     rows = []
     for one in TARGETS.values():
-        cost = [_minutes(minutes(one, "quick")), _minutes(minutes(one, "full"))]
+        takes = [told(cost(one, budget)) for budget in ("quick", "full")]
         what = f"{one.what} ({one.note})" if one.note else one.what
-        rows.append([f"`{one.key}`", what, ", ".join(one.data), *cost, status(one)])
+        rows.append([f"`{one.key}`", what, ", ".join(one.data), *takes, status(one)])
     columns = ("target", "what", "data", "quick", "full", "status")
     return markdown(columns, rows, right=(3, 4))
-
-
-def _minutes(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
 
 
 def content(name: str, claims: Mapping[str, Sequence[Finding]]) -> str:
