@@ -1,7 +1,5 @@
 """A learned rule as a torch.optim.Optimizer."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -22,6 +20,7 @@ from attractor.optimisers.given import (
     gradient,
     group_of,
 )
+from attractor.optimisers.identity import expect_same, identity
 from attractor.optimisers.rule import Rule, other_size
 from attractor.optimisers.state import State, longer
 from attractor.optimisers.sweep import sweep
@@ -209,8 +208,7 @@ class Learned(Optimizer):
         """As any optimiser's, with a fingerprint of the rule's weights in its groups."""
         saved = super().state_dict()
         for group in saved["param_groups"]:
-            group["fingerprint"] = fingerprint(self.rule)
-            group["options"] = options_of(self.rule)
+            group |= identity(self.rule)
         return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -227,21 +225,7 @@ class Learned(Optimizer):
         loaded = [self._by_name(state_dict["state"].get(i, {})) for i in ids]
         for parameter, kept in zip(params, loaded, strict=False):  # torch counts them itself
             self._check_state(parameter, kept)
-        prints = {group.pop("fingerprint", None) for group in groups}
-        if not prints <= {None, fingerprint(self.rule)}:  # older releases have none
-            raise InputError(
-                f"expected the state of an optimiser whose rule {self.rule.key!r} has the weights "
-                "of this one, but got one of other weights; nothing was changed. Load the rule "
-                "that was in use, with pretrained() or load_rule, and make the optimiser with it."
-            )
-        options = {group.pop("options", None) for group in groups}
-        if not options <= {None, options_of(self.rule)}:  # likewise
-            (other, *_) = options - {None, options_of(self.rule)}
-            raise InputError(
-                f"expected the state of an optimiser whose rule {self.rule.key!r} has the options "
-                f"{options_of(self.rule)}, but got one of {other}; nothing was changed. Make the "
-                "rule with those."
-            )
+        expect_same(self.rule, groups)
         state = {i: kept for i, kept in zip(ids, loaded, strict=True) if kept}
         super().load_state_dict({**state_dict, "param_groups": groups, "state": state})
         for parameter, kept in zip(params, loaded, strict=True):
@@ -397,29 +381,3 @@ class Learned(Optimizer):
 
     def _params(self) -> list[Tensor]:
         return [p for group in self.param_groups for p in group["params"]]
-
-
-def options_of(rule: Rule) -> str:
-    """What a rule was made with, in words.
-
-    Example:
-        >>> from attractor.optimisers import Pacer
-        >>> options_of(Pacer())
-        '{"hidden_size": 0}'
-    """
-    return json.dumps(rule.options, sort_keys=True, default=repr)
-
-
-def fingerprint(rule: Rule) -> str:
-    """A few letters that other weights of a rule would not have.
-
-    Example:
-        >>> from attractor.optimisers import DMSGD
-        >>> fingerprint(DMSGD(rate=0.1)) == fingerprint(DMSGD(rate=0.2))
-        False
-    """
-    digest = hashlib.sha256()
-    for name, value in rule.state_dict().items():
-        numbers = value.detach().cpu().contiguous().flatten().view(torch.uint8)
-        digest.update(name.encode() + numbers.numpy().tobytes())
-    return digest.hexdigest()[:16]

@@ -16,7 +16,7 @@ from attractor.bench.optimisers.tasks import problem
 from attractor.errors import InputError
 from attractor.optimisers import Rule, attach, load_rule, shipped
 from attractor.optimisers.files import load_pretrained
-from attractor.optimisers.learned import fingerprint
+from attractor.optimisers.identity import fingerprint
 from attractor.results.standing import Outcome
 from attractor.tasks import Split
 from attractor.training import Diverged, Plan, Stopped, Supervised
