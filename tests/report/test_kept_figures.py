@@ -5,8 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from attractor.report.papers import draw, kept
+from attractor.report.papers import draw, kept, pictures
 from attractor.reproduction.outcomes import END, Outcomes, Row
+from attractor.tasks import Generate
 
 pytest.importorskip("matplotlib")
 RUNS = {0: [0.9, 0.6, 0.5], 1: [0.7, 0.4], 3: [0.8, 0.5, 0.3]}  # the second came less far
@@ -64,3 +65,15 @@ def test_every_pair_of_a_figure_is_stored(name: str, panels: int) -> None:
     axes = draw(name).axes
     assert len(axes) == panels
     assert all(len(ax.get_xticklabels()) == 2 for ax in axes)
+
+
+def test_images_that_a_network_makes_stand_beside_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    digits = Generate("digits", threshold=True)
+    monkeypatch.setattr(pictures, "Generate", lambda *_, **__: digits)
+    monkeypatch.setattr(pictures, "SIDE", 8)
+    axes = pictures.figure_4_5(steps=2).axes
+    assert [ax.get_title().split(":")[0] for ax in axes] == ["data", "LSTM", "IHC-LSTM"]
+    (data, first, second) = [np.asarray(ax.images[0].get_array()) for ax in axes]
+    assert data.shape == (4 * 9, 8 * 9)
+    assert {*np.unique(data)} == {0.0, 0.5, 1.0}
+    assert np.abs(first - second).max() > 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attractor.dynamics.plots import styled
 from attractor.errors import unknown
-from attractor.report.papers import chandar, decaynet, kuo
+from attractor.report.papers import chandar, decaynet, kuo, pictures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,6 +37,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "kuo-2.8": kuo.figure_2_8,
     "kuo-2.9": kuo.figure_2_9,
     "kuo-4.3": kuo.figure_4_3,
+    "kuo-4.5": pictures.figure_4_5,
     "kuo-4.6": kuo.figure_4_6,
     "kuo-5.4": kuo.figure_5_4,
     "kuo-5.5": kuo.figure_5_5,
