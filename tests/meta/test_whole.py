@@ -366,17 +366,18 @@ def test_a_training_must_not_end_with_learners_that_got_worse(
         rule,
         [task],
         estimator=estimator,
-        updates=2,
+        updates=3,
         steps=3,
         sigma=1e-4,
-        lr=1e-6,
+        lr=1e-4,
         clip=1e4,
         generator=generator(),
         **more,
     )
     trainer.advance()
+    trainer.advance()
     if worse:
-        with pytest.raises(Diverged, match="in the last of 2 updates, to more than 2 times their"):
+        with pytest.raises(Diverged, match="in the last of 3 updates, to more than 2 times their"):
             trainer.advance()
         assert torch.equal(rule.rates, torch.full((4,), rate))  # no round went well
     else:
