@@ -67,8 +67,15 @@ def claims_on(runs: Sequence[Run]) -> dict[str, list[Told]]:
         runs: of any experiments. Those of a changed budget take no part, nor do those whose label
             covers several settings.
     """
-    there = {run.experiment for run in runs}
-    page = _outcomes(runs)
+    known = {
+        name
+        for target in TARGETS.values()
+        for one in target.claims
+        for name in (one.experiment, one.quick)
+    }
+    own = [run for run in runs if run.experiment in known]
+    there = {run.experiment for run in own}
+    page = _outcomes(own)
     found: dict[str, list[Told]] = {}
     for target in TARGETS.values():
         if there.isdisjoint(name for one in target.claims for name in (one.experiment, one.quick)):

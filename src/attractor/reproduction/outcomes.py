@@ -171,7 +171,8 @@ def of_runs(runs: Iterable[Run], wanted: Iterable[tuple[str, str]]) -> Outcomes:
         if run.status == "unfinished" or (run.experiment, run.label) not in wanted:
             continue
         head = (run.experiment, run.budget, run.label, run.seed, run.folder.name)
-        steps = int(run.outcome.get("steps") or run.outcome.get("step") or 0)
+        told = run.outcome.get("steps") or run.outcome.get("step")
+        steps = told if isinstance(told, int) else 0  # a file may have been written over
         ended = run.test if run.status == "done" else _failed(run, steps)
         rows += [Row(*head, END, steps, name, value) for name, value in ended.items()]
         for name in ("parameters", "seconds"):
@@ -187,7 +188,8 @@ def of_runs(runs: Iterable[Run], wanted: Iterable[tuple[str, str]]) -> Outcomes:
 
 
 def _failed(run: Run, steps: int) -> dict[str, float]:
-    asked = run.config.get("train", {}).get("stop_below") is not None
+    train = run.config.get("train")
+    asked = isinstance(train, dict) and train.get("stop_below") is not None
     return {DIVERGED: 1.0} | ({"solved": 0.0, "steps_to_solve": float(steps)} if asked else {})
 
 
