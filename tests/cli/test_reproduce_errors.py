@@ -32,3 +32,21 @@ def test_a_mistake_is_told(words: list[str], said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=said):
         CliRunner().invoke(app, call, catch_exceptions=False)
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["list", "--stored"], r"no --stored with list"),
+        (["list", "--budget", "full"], r"no --budget with list"),
+        (["pages", "--out", "runs"], r"no --out with pages"),
+        (["table-6.1", "--stored", "--join"], r"no --join with --stored"),
+        (["table-6.1", "--stored", "-j", "2"], r"no --jobs with --stored"),
+        (["copy-quick", "--join", "--budget", "full"], r"no --budget with --join"),
+        (["table-2.1", "--computed", "--budget", "full"], r"no --budget with --computed"),
+        (["table-6.1", "--pages", "docs"], r"no --pages with a target"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(words: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=f"expected {said}, but got it"):
+        CliRunner().invoke(app, ["reproduce", *words], catch_exceptions=False)

@@ -25,3 +25,14 @@ def test_what_is_no_seed_is_refused(text: str) -> None:
 def test_both_spellings_choose_the_runs(how: list[str]) -> None:
     shown = CliRunner().invoke(app, ["run", "demo", "--only", "LSTM", "--dry-run", *how])
     assert [line.split("-")[1] for line in shown.stdout.split()] == ["0", "1", "4"]
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_seeds_that_name_none_are_refused(command: str) -> None:
+    with pytest.raises(InputError, match=r"expected seeds such as .* but got ''"):
+        CliRunner().invoke(
+            app,
+            [command, "demo", "--seeds", "", "--dry-run"],
+            standalone_mode=False,
+            catch_exceptions=False,
+        )

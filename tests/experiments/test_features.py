@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from attractor.errors import InputError, RunError
+from attractor.experiments.check import refusals
 from attractor.experiments.kinds import continual, features
 from attractor.experiments.kinds.continual import ContinualRun
 from attractor.experiments.kinds.features import Features, Source, kept_features, key
@@ -264,3 +265,15 @@ def test_bad_input(change: str, message: str, tmp_path: Path) -> None:
 def test_a_pretraining_that_diverges_says_so(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="became .* a smaller features.lr"):
         train(small("features.lr=1e38"), tmp_path)
+
+
+def test_a_check_makes_no_features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends at the first step of the pretraining, and leaves nothing where runs go."""
+    monkeypatch.chdir(tmp_path)
+    steps: list[int] = []
+    monkeypatch.setattr(features, "write_state", lambda *given: steps.append(len(given)))
+    assert refusals([small("features.steps=1000000")]) == {}
+    assert not list(tmp_path.iterdir())
+    assert steps == []
+    [why] = refusals([small("features.model.name=mlp", "features.model.hidden=[2]")]).values()
+    assert "expected" in why

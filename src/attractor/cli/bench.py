@@ -137,7 +137,7 @@ def optimisers(
     """Train with Adam, AdamW, NAdamW, SGD, ScheduleFree, Prodigy and every learned rule."""
     from attractor.bench import optimisers as benchmark
     from attractor.cli.progress import counted
-    from attractor.cli.run import parse_seeds
+    from attractor.cli.run import seeds_of
     from attractor.cli.text import warn
     from attractor.files import write_atomic
     from attractor.report import build, write
@@ -149,7 +149,7 @@ def optimisers(
     folder = out or Path("runs", f"bench-optimisers{'-quick' if quick else ''}")
     before = None if baseline is None else results.load(baseline)
     stored = None if beside is None else results.load(beside)
-    seeds = parse_seeds(",".join(seed or []))
+    seeds = seeds_of(seed)
     with (
         _going_on_in(folder),
         counted("bench optimisers", "cell", quiet=quiet, note=str) as show,

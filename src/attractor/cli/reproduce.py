@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from attractor.cli.run import DATA_HELP, exit_code, explain, parse_seeds
+from attractor.cli.run import DATA_HELP, exit_code, explain, seeds_of
 from attractor.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,7 +15,18 @@ if TYPE_CHECKING:
     from attractor.reproduction.targets import Budget, Target
 
 
+TAKES = {
+    "list": {"as_json"},
+    "pages": {"pages"},
+    "--stored": {"stored"},
+    "--join": {"join", "out", "keep"},
+    "--computed": {"computed", "out", "keep", "data", "quiet"},
+}
+"""The options that have a part in what is not run; all others would be ignored there."""
+
+
 def reproduce(
+    context: typer.Context,
     name: Annotated[
         str,
         typer.Argument(metavar="TARGET", help="Such as table-6.1 or 001/table-4.1; list; pages."),
@@ -64,6 +75,7 @@ def reproduce(
         raise InputError(
             f"expected --seeds beside what is run, but {words[0]} runs nothing. Leave --seeds out."
         )
+    _refuse_ignored(context, words[0] if words else "")
     if name == "list":
         _list(as_json)
         return
@@ -101,21 +113,23 @@ def reproduce(
             f"expected a target with runs, but {one.key} is a drawing. "
             f"Try `attractor figure {one.figure}`."
         )
-    runs = None if computed else _seeds(seed)
+    runs = None if computed else seeds_of(seed)
     options = "--computed" if computed else f"--budget {budget}"
     options += f" --seeds {','.join(seed)}" if seed else ""
     _run(one, _budget(budget), runs, out, keep, data, jobs, quiet, options)
 
 
-def _seeds(given: list[str] | None) -> list[int]:
-    """The seeds to run; none for those of the target."""
-    text = ",".join(given or [])
-    found = parse_seeds(text)
-    if given is not None and not found:
-        raise InputError(
-            f"expected seeds such as 3, 0-9 or 0,2,5, but got {text!r}. Try --seeds 0-9."
-        )
-    return found
+def _refuse_ignored(context: typer.Context, mode: str) -> None:
+    """Refuse what was given on the command line and has no part in what is asked."""
+    takes = TAKES.get(mode, {"budget", "seed", "out", "keep", "data", "jobs", "quiet", "as_json"})
+    for one in context.command.params:
+        source = context.get_parameter_source(one.name or "")
+        given = source is not None and source.name == "COMMANDLINE"
+        if given and one.name != "name" and one.name not in takes:
+            raise InputError(
+                f"expected no {one.opts[0]} with {mode or 'a target'}, but got it: it has no part "
+                "there. Leave it out."
+            )
 
 
 def _budget(word: str) -> "Budget":

@@ -58,7 +58,7 @@ def run(
 
     keep_memory()
     changes = [*(change or []), *([f"train.device={device}"] if device else [])]
-    configs = _configs(name, changes, only or [], parse_seeds(",".join(seed or [])))
+    configs = _configs(name, changes, only or [], seeds_of(seed))
     if dry_run:
         for config in configs:
             typer.echo(str(run_folder(out, config)))
@@ -109,6 +109,22 @@ def parse_seeds(text: str) -> list[int]:
             )
         seeds.update(range(first, last + 1))
     return sorted(seeds)
+
+
+def seeds_of(given: list[str] | None) -> list[int]:
+    """The seeds that options name together; none if there is no such option.
+
+    Example:
+        >>> seeds_of(["4", "0-1"]), seeds_of(None)
+        ([0, 1, 4], [])
+    """
+    text = ",".join(given or [])
+    found = parse_seeds(text)
+    if given is not None and not found:
+        raise InputError(
+            f"expected seeds such as 3, 0-9 or 0,2,5, but got {text!r}. Try --seeds 0-9."
+        )
+    return found
 
 
 def _configs(name: str, changes: list[str], only: list[str], seeds: list[int]) -> list[Any]:

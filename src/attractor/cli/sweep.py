@@ -3,18 +3,21 @@
 import json
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attractor.cli.run import DATA_HELP, exit_code, explain, parse_seeds, show
+from attractor.cli.run import DATA_HELP, exit_code, explain, seeds_of, show
+from attractor.cli.text import warn
 from attractor.cli.track import TRACK_HELP, following
 from attractor.errors import InputError
 
 if TYPE_CHECKING:
     from attractor.experiments.search import Found, Trial
+    from attractor.runs.jobs import Ended
 
 
 def sweep(
@@ -37,8 +40,9 @@ def sweep(
         int | None, typer.Option(min=1, help="Search by Optuna: so many points, not all of them.")
     ] = None,
     measure: Annotated[
-        str, typer.Option(help="What a search goes by, on validation data.")
-    ] = "loss",
+        str | None,
+        typer.Option(help="What a search goes by, on validation data; by default loss."),
+    ] = None,
     engine: Annotated[str, typer.Option(help="Where: local, ray or slurm.")] = "local",
     address: Annotated[
         str | None, typer.Option(help="Of the Ray cluster, such as auto.", show_default=False)
@@ -52,12 +56,13 @@ def sweep(
     retry: Annotated[bool, typer.Option(help="Try runs again that failed.")] = False,
     report: Annotated[Path | None, typer.Option(help="Also write a report to this file.")] = None,
     track: Annotated[list[str] | None, typer.Option(help=TRACK_HELP)] = None,
-    dry_run: Annotated[bool, typer.Option(help="Show the runs, do none.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Show and check the runs, do none.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Do an experiment at every point of a grid. Runs that are done are not done again."""
     from attractor.cli.progress import Watch
+    from attractor.experiments.check import refusals
     from attractor.experiments.grid import sweep_runs
     from attractor.experiments.space import Space, listed
     from attractor.experiments.train import run_all, run_folder
@@ -68,13 +73,22 @@ def sweep(
     keep_memory()
     if report is not None:
         check_target(report, "--report")
-    seeds = parse_seeds(",".join(seed or []))
+    seeds = seeds_of(seed)
     changes = [*(change or []), *([f"seeds={seeds}"] if seeds else [])]
     places = Places(engine, jobs, address)
+    places.check()
     if trials is not None:
         given = {"--dry-run": dry_run, "--track": track, "--report": report, "--retry": retry}
         _refuse_with_trials([option for option, value in given.items() if value], name, out)
         from attractor.experiments.search import search
+
+        endings: list[str] = []
+
+        def on_trial(count: int, ended: "Ended[int]") -> None:
+            endings.append(ended.how)
+            if not quiet:
+                why = f" ({ended.message})" if ended.message else ""
+                print(f"[{count}/{trials}] trial: {ended.how}{why}", file=sys.stderr)
 
         found = search(
             name,
@@ -82,22 +96,30 @@ def sweep(
             trials,
             changes=changes,
             only=only or [],
-            measure=measure,
+            measure=measure or "loss",
             places=places,
             out=out,
             data=data,
-            on_trial=lambda told: None if quiet else print(told, file=sys.stderr),
+            on_trial=on_trial,
         )
         if as_json:
             typer.echo(json.dumps([_as_row(found, one) for one in found.trials], indent=1))
         else:
             _tell(name, found, only or [], changes)
-        return
+        raise typer.Exit(_search_code(found, endings))
+    if measure is not None:
+        raise InputError(
+            f"expected --measure beside --trials, but got --measure {measure} alone: a grid is not "
+            "searched. Leave it out, or try --trials 20."
+        )
     configs = sweep_runs(name, listed(grid or []), changes, only or [])
     if dry_run:
         for config in configs:
             typer.echo(str(run_folder(out, config)))
-        return
+        reasons = Counter(refusals(configs, data).values())
+        for why, count in reasons.items():
+            warn(f"{count} of {len(configs)} runs would be refused: {why}")
+        raise typer.Exit(2 if reasons else 0)
     every = [run_folder(out, config) for config in configs]
     with following(track, every, out), Watch(configs, out, quiet=quiet) as watch:
         ended = run_all(
@@ -128,6 +150,20 @@ def _refuse_with_trials(options: Sequence[str], name: str, out: Path) -> None:
     }
     for option in options:
         raise InputError(f"expected {option} without --trials, but got both: {instead[option]}.")
+
+
+def _search_code(found: "Found", endings: Sequence[str]) -> int:
+    """Of the command: a search whose trials all failed has found nothing."""
+    if "stopped" in endings:
+        warn("stopped; what was on its way is saved and goes on with the same command.")
+        return exit_code(["stopped"])
+    if found.best is None:
+        warn(
+            f"expected a trial with a {found.measure}, but none of {len(found.trials)} has one. "
+            "Try other values, or more --trials."
+        )
+        return exit_code(["failed"])
+    return 0
 
 
 def _as_row(found: "Found", trial: "Trial") -> dict[str, object]:

@@ -5,6 +5,7 @@ runs that are hopeless beside the others are left early.
 """
 
 import hashlib
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from filelock import FileLock, Timeout
 
 from attractor.errors import InputError
+from attractor.experiments.check import refusals
 from attractor.experiments.config import RunConfig
 from attractor.experiments.grid import sweep_runs
 from attractor.experiments.space import Space
@@ -85,7 +87,7 @@ def search(
     places: Places = Places(),  # noqa: B008 - a constant
     out: Path = Path("runs"),
     data: Path | None = None,
-    on_trial: Callable[[str], None] = lambda told: None,
+    on_trial: Callable[[int, Ended[int]], None] = lambda ended, trial: None,
 ) -> Found:
     """Try points of a space, each by the mean over seeds of a measure on validation data.
 
@@ -99,25 +101,28 @@ def search(
         places: where runs are done, and how many at a time.
         out: the folder that holds all runs.
         data: the data root.
-        on_trial: told of each trial as it ends.
+        on_trial: told of each trial as it ends: how many have ended, and how this one did.
     """
     optuna = _optuna()
+    places.check()
     out = Path(out).absolute()
+    _refuse(name, space, changes, only, data)
     goal = _goal(_runs(name, space.first, changes, only), measure, data)
     what = Search(name, space, tuple(changes), tuple(only), measure, goal, out, data)
     with _alone(what.journal):
         study = _study(optuna, what)
-        left = trials - _requeue(optuna, study)
-        if left > 0:
+        before = _requeue(optuna, study)
+        if before < trials:
+            count = itertools.count(before + 1)
             threads = _runs(name, space.first, changes, only)[0].train.threads
             ENGINES[places.engine](
-                range(left),
+                range(before, trials),
                 partial(_try, what),
                 name=lambda number: f"trial {number}",
                 folder=out,
                 threads=threads,
                 places=places,
-                on_end=lambda ended: on_trial(_told(ended)),
+                on_end=lambda ended: on_trial(next(count), ended),
             )
         return _found(optuna, study, what)
 
@@ -202,6 +207,15 @@ def _runs(
     return configs
 
 
+def _refuse(
+    name: str, space: Space, changes: Sequence[str], only: Sequence[str], data: Path | None
+) -> None:
+    """Refuse a space with a value that no run can have, before any is spent on it."""
+    for point in space.edges:
+        for why in refusals(_runs(name, point, changes, only)[:1], data).values():
+            raise InputError(why)
+
+
 def _goal(configs: Sequence[RunConfig], measure: str, data: Path | None) -> str:
     """Whether a measure should be least or greatest, as the task of a run declares it."""
     if measure == "loss":
@@ -281,10 +295,6 @@ def _alone(journal: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def _told(ended: Ended[Any]) -> str:
-    return f"trial: {ended.how}{f' ({ended.message})' if ended.message else ''}"
 
 
 def _optuna() -> Any:

@@ -8,7 +8,9 @@ from attractor.errors import InputError, shortened
 from attractor.experiments.grid import Axis, axes
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
-RANGE = re.compile(rf"({NUMBER})\.\.({NUMBER})(:log)?", re.IGNORECASE)
+RANGE = re.compile(rf"({NUMBER})(?<!\.)\.\.(?!\.)({NUMBER})(:log)?", re.IGNORECASE)
+ALMOST = re.compile(rf"{NUMBER}\.\..*", re.IGNORECASE)
+"""What begins as a range does."""
 
 
 class Range(NamedTuple):
@@ -51,10 +53,22 @@ class Space(NamedTuple):
     @property
     def first(self) -> list[str]:
         """Some point, as changes."""
-        first = {
-            key: one.low if isinstance(one, Range) else one[0] for key, one in self.choices.items()
+        return self.edges[0]
+
+    @property
+    def edges(self) -> list[list[str]]:
+        """Points, as changes, that have each value and each end of a range at least once.
+
+        Example:
+            >>> Space.read(["a=1..8", "b=x,y"]).edges
+            [['a=1', 'b=x'], ['a=8', 'b=x'], ['a=1', 'b=y']]
+        """
+        ends = {
+            key: one[:2] if isinstance(one, Range) else one for key, one in self.choices.items()
         }
-        return self.changes(first)
+        first = {key: values[0] for key, values in ends.items()}
+        others = [{**first, key: one} for key, values in ends.items() for one in values[1:]]
+        return [self.changes(point) for point in (first, *others)]
 
     def distributions(self, optuna: Any) -> dict[str, Any]:
         """The space as Optuna has it."""
@@ -102,6 +116,7 @@ def listed(grids: Iterable[str]) -> list[Axis]:
 def _choice(axis: Axis) -> tuple[str, ...] | Range:
     match = RANGE.fullmatch(axis.values[0]) if len(axis.values) == 1 else None
     if match is None:
+        _refuse_almost(axis)
         return axis.values
     low, high = (
         int(one) if re.fullmatch(r"[-+]?\d+", one) else float(one) for one in match.groups()[:2]
@@ -113,3 +128,13 @@ def _choice(axis: Axis) -> tuple[str, ...] | Range:
             f"{shortened(axis.values[0])}. Try 1e-4..1e-1:log."
         )
     return Range(low, high, bool(match[3]))
+
+
+def _refuse_almost(axis: Axis) -> None:
+    """Say of a value that begins as a range does, but is none, how to write one."""
+    for value in axis.values:
+        if ALMOST.fullmatch(value):
+            raise InputError(
+                f"expected one range or a list of values for {axis.key}, but got "
+                f"{shortened(','.join(axis.values))}. Try 1e-4..1e-1:log, or write the values."
+            )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from attractor.errors import InputError, RunError, unknown
+from attractor.errors import InputError, RunError
 from attractor.experiments.config import ExperimentConfig, RunConfig
 from attractor.experiments.kinds import kind
 from attractor.experiments.work import Work
@@ -108,8 +108,7 @@ def run_all(
             for one that failed, so that what comes of a grid has all of its points.
         on_end: told of each run as it ends.
     """
-    if places.engine not in ENGINES:
-        raise unknown("engine", places.engine, ENGINES)
+    places.check()
     out = Path(out).absolute()  # workers may have another current folder
     folder_of = {config.id: run_folder(out, config) for config in configs}
     if force:

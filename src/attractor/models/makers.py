@@ -201,7 +201,8 @@ def _check_names(kind: Callable[..., Any], cell: Any, options: Mapping[str, Any]
     for name in options:
         if name not in known:
             owners = " or ".join(dict.fromkeys(name_of(one) for one in (*cells, kind)))
-            raise unknown(f"option of {owners}", name, known - {"generator", *GIVEN})
+            known = known - {"generator", *GIVEN} | {"hidden_size"}
+            raise unknown(f"option of {owners}", name, known)
 
 
 def _composed(cell: Any, compose: Mapping[str, Any]) -> Any:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from attractor.errors import InputError
 from attractor.runs import jobs
 from attractor.runs.jobs import Do, Ended
 
@@ -20,10 +19,5 @@ def do_all(
     on_end: Callable[[Ended[Any]], None],
 ) -> list[Ended[Any]]:
     """See `attractor.runs.jobs.do_all`; by default one run per core and thread of it."""
-    if places.address is not None:
-        raise InputError(
-            f"expected no address for runs on this machine, but got {places.address!r}. "
-            "Leave it out, or try --engine ray."
-        )
     workers = places.jobs or max(1, jobs.cores() // threads)
     return jobs.do_all(configs, do, name=name, jobs=workers, on_end=on_end)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from attractor.errors import InputError, unknown
 from attractor.runs.engines.local import do_all as local
 from attractor.runs.engines.ray import do_all as ray
 from attractor.runs.engines.slurm import do_all as slurm
@@ -22,6 +23,16 @@ class Places(NamedTuple):
     engine: str = "local"
     jobs: int | None = None
     address: str | None = None
+
+    def check(self) -> None:
+        """Refuse an engine that there is not, and an address where none is needed."""
+        if self.engine not in ENGINES:
+            raise unknown("engine", self.engine, ENGINES)
+        if self.engine == "local" and self.address is not None:
+            raise InputError(
+                f"expected no address for runs on this machine, but got {self.address!r}. "
+                "Leave it out, or try --engine ray."
+            )
 
 
 class Engine(Protocol):
