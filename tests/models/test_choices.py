@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from attractor.errors import InputError
 from attractor.models import SequenceTagger
 from attractor.models.choices import Reward, drawn
-from attractor.tasks import IGNORE, Batch, Penalised
+from attractor.tasks import IGNORE, Batch, CopyMemory, Judged, Penalised
 from attractor.tasks.answers import cross_entropy
 from reference import tardis
 
@@ -155,3 +155,14 @@ def test_discrete_dntm_and_packed_sequences() -> None:
     packed = torch.nn.utils.rnn.pack_sequence([x[0].float(), x[1, :5].float()])
     with pytest.raises(InputError, match="sequences of one length"):
         model(packed)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "y"), [(1, torch.tensor([[0, 1, 1]])), (2, torch.full((1, 3, 2), 0.3))]
+)
+def test_answers_without_a_likelihood_are_refused(outputs: int, y: Tensor) -> None:
+    """A number at each step, and numbers that are no bits: a reward would be of something else."""
+    model = SequenceTagger("tardis", 3, 6, outputs, estimator="reinforce", reward="likelihood")
+    task = Judged(CopyMemory(lag=3), lambda said, y: said.square().mean())
+    with pytest.raises(InputError, match=r"whole numbers from 0 to [01] for a reward.* Leave rew"):
+        task.loss(model.train(), Batch(torch.zeros(1, 3, 3), y))

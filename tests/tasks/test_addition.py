@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attractor.errors import InputError
-from attractor.tasks import Batch, BinaryAddition
+from attractor.tasks import Batch, BinaryAddition, Penalised
 from tasks.models import saying
 
 
@@ -44,3 +44,11 @@ def test_bad_options_and_models() -> None:
     batch = task.draw(3, generator=torch.Generator())
     with pytest.raises(InputError, match="expected one number at each of 4 steps"):
         task.loss(saying(torch.zeros(3, 4, 2)), batch)
+
+
+def test_what_a_model_charges_is_on_top_of_the_loss() -> None:
+    task, batch = BinaryAddition(2), Batch(torch.zeros(1, 2, 2), torch.tensor([[1, 0]]))
+    output = torch.tensor([[[0.6], [0.4]]])
+    free = float(task.loss(saying(output), batch))
+    priced = saying(Penalised(output, torch.tensor(7.0)))
+    assert float(task.loss(priced, batch)) == pytest.approx(free + 7)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from attractor.errors import InputError
-from attractor.tasks import IGNORE, Batch, Digits, Judged, LoaderTask
+from attractor.tasks import IGNORE, Batch, Digits, Judged, LoaderTask, Penalised
 from attractor.tasks.answers import asked
 from attractor.tasks.streams import Stream
 
@@ -86,3 +86,17 @@ def test_beyond_the_end_no_number_of_a_vector_is_asked() -> None:
     beyond = asked(batch) == IGNORE
     assert beyond.all(-1).tolist() == [[False, True, True], [False, False, False]]
     assert beyond.any(-1).equal(beyond.all(-1))
+
+
+class Priced(Twice):
+    """Answers likewise, for a price."""
+
+    def forward(self, x: Any) -> Any:
+        return Penalised(super().forward(x), torch.tensor(7.0))
+
+
+@pytest.mark.parametrize("weight", [None, torch.tensor([0.5, 0.2, 0.9])])
+def test_what_a_model_charges_is_on_top_of_a_loss_of_ones_own(weight: Tensor | None) -> None:
+    batch = Batch(drawn(3, 2), drawn(3, 2).flip(0), weight=weight)
+    free = judged().loss(Twice(), batch).item()
+    assert judged().loss(Priced(), batch).item() == pytest.approx(free + 7)

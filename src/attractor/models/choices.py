@@ -135,6 +135,7 @@ class Choices(nn.Module):
         """
         if said.dim() == 2:
             said, y = said.unsqueeze(1), y.unsqueeze(1)
+        _expect_likelihoods(said, y)
         cost: Tensor = self(said, seen, y)
         return cost - cost.detach() + also
 
@@ -143,6 +144,18 @@ class Choices(nn.Module):
         if (saved := state_dict.get(f"{prefix}mean")) is not None:
             self.mean = self.mean.new_empty(saved.shape)
         super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+def _expect_likelihoods(said: Tensor, y: Tensor) -> None:
+    """Refuse answers that are neither classes nor bits, of which nothing here is a likelihood."""
+    most = 1 if y.shape == said.shape else said.shape[-1] - 1
+    asked = y[y != IGNORE]
+    if bool(((asked != asked.long()) | (asked < 0) | (asked > most)).any()):
+        raise InputError(
+            f"expected right answers that are whole numbers from 0 to {most} for a reward, which "
+            f"is their likelihood, but got {asked.min():g} to {asked.max():g}. Leave reward out, "
+            "or ask for classes or bits."
+        )
 
 
 def _draws(part: nn.Module) -> bool:

@@ -9,7 +9,7 @@ from torch import Generator, Tensor, nn
 from attractor.checks import whole
 from attractor.errors import InputError
 from attractor.measures import ACCURACY, Measure
-from attractor.tasks.answers import answer
+from attractor.tasks.answers import priced
 from attractor.tasks.associative_recall import bits_of
 from attractor.tasks.batch import Batch
 from attractor.tasks.generated import Generated
@@ -69,11 +69,13 @@ class BinaryAddition(Generated):
         return Batch(digits[..., :2].float(), digits[..., 2])
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        errors: Tensor = (_digits(model, batch) - batch.y).square().mean(1)
-        return errors.mean() if batch.weight is None else errors @ batch.weight.to(errors)
+        said, penalty = _digits(model, batch)
+        errors = (said - batch.y).square().mean(1)
+        loss: Tensor = errors.mean() if batch.weight is None else errors @ batch.weight.to(errors)
+        return loss if penalty is None else loss + penalty
 
     def measure(self, model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
-        said = _digits(model, batch)
+        said, _ = _digits(model, batch)
         right = said.round() == batch.y
         errors = (said - batch.y).square()
         return {
@@ -83,11 +85,12 @@ class BinaryAddition(Generated):
         }
 
 
-def _digits(model: nn.Module, batch: Batch) -> Tensor:
-    said = answer(model, batch)
+def _digits(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor | None]:
+    """What the model says of each digit, and the penalty on top, if it has one."""
+    said, penalty = priced(model, batch)
     if said.shape != (*batch.y.shape, 1):
         raise InputError(
             f"expected one number at each of {batch.y.shape[1]} steps, but the model gives "
             f"{tuple(said.shape)} for {len(batch)} sequences. Try a SequenceTagger with 1 output."
         )
-    return torch.tanh(said.squeeze(-1))
+    return torch.tanh(said.squeeze(-1)), penalty

@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 
 from attractor.errors import InputError
 from attractor.measures import LOSS
-from attractor.tasks.answers import answer
+from attractor.tasks.answers import answer, priced
 from attractor.tasks.base import Sampler, Split, Task
 from attractor.tasks.batch import Batch
 
@@ -56,12 +56,14 @@ class Judged(Task):
         return self.task.held_out(split, size)
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        said = answer(model, batch)
+        said, penalty = priced(model, batch)
         if batch.weight is None:
-            return self.judge(*_counted(said, batch))
-        ones = [slice(i, i + 1) for i in range(len(batch))]
-        each = [self.judge(*_counted(said[one], batch[one])) for one in ones]
-        return torch.stack(each) @ batch.weight.to(each[0].dtype)
+            loss = self.judge(*_counted(said, batch))
+        else:
+            ones = [slice(i, i + 1) for i in range(len(batch))]
+            each = [self.judge(*_counted(said[one], batch[one])) for one in ones]
+            loss = torch.stack(each) @ batch.weight.to(each[0].dtype)
+        return loss if penalty is None else loss + penalty
 
     def measure(self, model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
         said, y = _counted(answer(model, batch), batch)
