@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 from torch.optim import SGD, Adam
-from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR
+from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, ReduceLROnPlateau
 
 from attractor.errors import InputError
 from attractor.experiments.kinds.supervised import Train
@@ -302,3 +302,48 @@ def test_a_network_is_judged_at_the_average_of_its_optimiser(keep_best: bool) ->
     if not keep_best:
         optimiser.train()
         assert evaluate(model, task(), "valid", 100)["loss"] != pytest.approx(found, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("patience", 3), ("keep_best", True), ("stop_below", 0.1), ("average_when_stale", 2)],
+)
+def test_what_goes_by_validation_needs_measurements(name: str, value: Any) -> None:
+    asked: dict[str, Any] = {name: value, "eval_every": None}
+    with pytest.raises(InputError, match=rf"eval_every beside {name}=.* or leave {name} out"):
+        Plan(5, **asked)
+
+
+@pytest.mark.parametrize("after", [1, 4, 5])
+def test_a_rate_that_falls_on_a_plateau_does_so_by_measurements_and_goes_on(after: int) -> None:
+    """With a threshold that no loss reaches, each measurement after the first halves the rate."""
+
+    def made() -> Supervised:
+        network = model()
+        sgd = SGD(network.parameters(), 0.8)
+        plateau = ReduceLROnPlateau(
+            sgd, factor=0.5, patience=0, threshold=1e9, threshold_mode="abs"
+        )
+        plan = Plan(8, 5, eval_every=2)
+        return Supervised(network, task(), sgd, plan, generator=seeded(2), scheduler=plateau)
+
+    def rates(training: Supervised, steps: int) -> list[float]:
+        found = []
+        for _ in range(steps):
+            training.advance()
+            found.append(training.optimiser.param_groups[0]["lr"])
+        return found
+
+    whole, first, second = made(), made(), made()
+    assert rates(whole, 8) == [0.8, 0.8, 0.8, 0.4, 0.4, 0.2, 0.2, 0.1]
+    rates(first, after)
+    second.load_state_dict(cloned(first.state_dict()))
+    rates(second, 8 - after)
+    assert torch.equal(parameters(second.model), parameters(whole.model))
+
+
+def test_a_plateau_without_measurements_is_refused() -> None:
+    network = model()
+    plateau = ReduceLROnPlateau(SGD(network.parameters(), 0.8))
+    with pytest.raises(InputError, match="expected eval_every beside ReduceLROnPlateau"):
+        run(Plan(8, 5, eval_every=None), network, scheduler=plateau)

@@ -105,7 +105,7 @@ def _maker(optimiser: Spec, model: nn.Module, task: Task) -> Maker:
 
 def _expect_unwatched(plan: Mapping[str, Any]) -> None:
     """Refuse options that need validation data where there are none."""
-    for name in ("patience", "keep_best", "stop_below", "eval_every"):
+    for name in ("patience", "keep_best", "stop_below", "average_when_stale", "eval_every"):
         if plan.get(name) not in (None, False):
             raise InputError(
                 f"expected validation data for {name}={plan[name]}, but there are none. Give some "

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import torch
 from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from attractor.cells.base import penalised
 from attractor.checks import one_of, positive, whole
@@ -95,6 +95,13 @@ class Plan:
                 f"expected judge='loss' beside stop_below, which is about the loss, but got "
                 f"{self.judge!r}. Leave one of them out."
             )
+        needs = ("stop_below", "patience", "keep_best", "average_when_stale")
+        for name in needs if self.eval_every is None else ():
+            if (value := getattr(self, name)) not in (None, False):
+                raise InputError(
+                    f"expected eval_every beside {name}={value}, which goes by measurements on "
+                    f"validation data, but got none. Try eval_every=100, or leave {name} out."
+                )
         if self.autocast is not None:
             if self.autocast == "float16":
                 raise InputError(
@@ -116,7 +123,8 @@ class Supervised:
         optimiser: as `attractor.optimisers.attach` makes it, or any other.
         plan: how long, and what is done on the way.
         generator: draws the batches.
-        scheduler: is stepped after each update, in the place of the plan's ``schedule``.
+        scheduler: is stepped after each update, in the place of the plan's ``schedule``; a
+            ``ReduceLROnPlateau`` after each measurement on validation data, by the plan's `judge`.
         also: more to measure beside the task's own, such as how much of the model is pruned.
         stop: asked after each update whether to end there, as if it were the last of the plan.
 
@@ -147,6 +155,11 @@ class Supervised:
         check_batch_size(task, plan.batch_size)
         self.model, self.task, self.optimiser, self.plan = model, task, optimiser, plan
         self.scheduler = scheduler or scheduled(plan.schedule, optimiser, plan.steps)
+        if isinstance(scheduler, ReduceLROnPlateau) and plan.eval_every is None:
+            raise InputError(
+                "expected eval_every beside ReduceLROnPlateau, which goes by measurements on "
+                "validation data, but got none. Try eval_every=100, or another scheduler."
+            )
         self.also, self.stop = also, stop
         self.sampler = task.batches(plan.batch_size, generator=generator)
         self.device = next(model.parameters()).device
@@ -184,7 +197,7 @@ class Supervised:
             self.optimiser.step(lambda: loss)
         else:
             self.optimiser.step()
-        if self.scheduler is not None:
+        if self.scheduler is not None and not isinstance(self.scheduler, ReduceLROnPlateau):
             self.scheduler.step()
         self.step += 1
         if plan.average_after is not None and self.step >= plan.average_after:
@@ -196,6 +209,8 @@ class Supervised:
         if plan.eval_every is not None and self.step % plan.eval_every == 0:
             found = self.measure("valid")
             self._judge(found[plan.judge])
+            if isinstance(self.scheduler, ReduceLROnPlateau):
+                self.scheduler.step(found[plan.judge])
             rows.append({"split": "valid", **found})
         self.ended = self.ended or self.stop()
         if self.done:
