@@ -72,3 +72,8 @@ def test_impossible_sizes_are_refused() -> None:
         ConvNet(kernel_size=4)
     with pytest.raises(InputError, match=r"at least 1 .* shape=\(0, 32, 32\)"):
         ConvNet((0, 32, 32))
+
+
+def test_images_of_another_size_are_refused_even_if_as_many_features_are_left() -> None:
+    with pytest.raises(InputError, match=r"shape \(3, 32, 32\), but got \(3, 28, 28\)"):
+        ConvNet((3, 32, 32))(torch.zeros(2, 3, 28, 28))

@@ -180,6 +180,8 @@ def test_generated_images_are_canvases_of_the_decoder_alone() -> None:
 def test_bad_images() -> None:
     with pytest.raises(InputError, match="expected images of channels, rows and columns"):
         DRAW((28, 28))
+    with pytest.raises(InputError, match=r"but got the shape 28\. Try"):
+        DRAW(28)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"but got the shape \(1, 0, 6\)"):
         DRAW((1, 0, 6))
     with pytest.raises(InputError, match=r"expected images of shape \(1, 6, 6\)"):

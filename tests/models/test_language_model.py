@@ -191,6 +191,11 @@ def test_bad_options() -> None:
         LanguageModel("lstm", 11, 4, [4])(torch.zeros(2, 5))
     with pytest.raises(InputError, match="expected hidden_dropout to be from 0 to 1"):
         LanguageModel("gru", 11, 4, [4], hidden_dropout=1.5)
+    with pytest.raises(InputError, match=r"place where it acts, .*dropout=0\.5.* hidden_dropout"):
+        LanguageModel("gru", 11, 4, [4, 4], dropout=0.5)
+    tokens, state = torch.zeros(2, 5, dtype=torch.long), (torch.zeros(1, 2, 4),)
+    with pytest.raises(InputError, match="the state of each of 2 layers, .* but got 1 tuple"):
+        LanguageModel("gru", 11, 4, [4, 4])(tokens, state)
 
 
 @pytest.mark.parametrize(("token", "rate"), [(11, 0.0), (-1, 0.5)])

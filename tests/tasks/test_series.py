@@ -8,7 +8,7 @@ import torch
 from attractor.errors import InputError
 from attractor.tasks import TimeSeries
 from attractor.tasks.arrays import Data
-from attractor.tasks.data.series import read_answers
+from attractor.tasks.data.series import read_answers, read_series
 from attractor.tasks.series import held_back
 
 
@@ -148,3 +148,20 @@ def test_without_labels_three_columns_that_count_are_names(
     for text, series in (("1,2\n5,6\n", 2), ("0,1,2\n", 1)):
         path.write_text(text)
         assert len(read_answers(path, labelled=False)[0].x) == series
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1,?,3:a", "missing values .NaN. in series 1"),
+        ("(0,1),(1,2):a", "times beside values, as @timestamps true has them"),
+        ("1,2,3:1,2:a", "dimensions of 3 and of other numbers of values .line 3"),
+    ],
+)
+def test_what_ts_files_may_have_and_is_not_read_is_said(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    path = tmp_path / "Some_TRAIN.ts"
+    path.write_text(f"@data\n1,2,3:b\n{line}\n")
+    with pytest.raises(InputError, match=message):
+        read_series(path)

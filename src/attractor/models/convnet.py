@@ -115,6 +115,7 @@ class ConvNet(nn.Module):
                 f"shape={tuple(shape)}, classes={classes}, channels={list(channels)}, "
                 f"hidden_size={hidden_size}, kernel_size={kernel_size}. Try ConvNet((3, 32, 32))."
             )
+        self.shape = tuple(shape)
         kind: dict[str, Any] = {"device": device, "dtype": dtype}
         self.convolutions = nn.ModuleList(
             convolution(a, b, kernel_size, generator=generator, **kind)
@@ -130,6 +131,11 @@ class ConvNet(nn.Module):
         self.readout = linear(hidden_size, classes, generator=generator, **kind)
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.shape[1:] != self.shape:  # others may come to as many features
+            raise InputError(
+                f"expected images of shape {self.shape}, but got {tuple(x.shape[1:])}. "
+                "Make the network for the images, or set side."
+            )
         h = x
         for convolve, norm in zip(self.convolutions, self.norms, strict=True):
             h = F.max_pool2d(torch.relu(norm(convolve(h))), 2, ceil_mode=True)

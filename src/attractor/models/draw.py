@@ -82,9 +82,9 @@ class DRAW(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        if len(shape) != 3 or min(shape) < 1:
+        if not isinstance(shape, Sequence) or len(shape) != 3 or min(shape) < 1:
             raise InputError(
-                f"expected images of channels, rows and columns, but got the shape {tuple(shape)}. "
+                f"expected images of channels, rows and columns, but got the shape {shape}. "
                 "Try (1, 28, 28)."
             )
         self.shape = tuple(map(plain, shape))

@@ -127,6 +127,11 @@ class LanguageModel(nn.Module):
                 "expected one direction for a network that must not read ahead, where the next "
                 "token is what it is asked for, but got bidirectional=True. Leave it out."
             )
+        if options.get("dropout") and options.get("num_layers", 1) == 1:
+            raise InputError(
+                f"expected dropout by the place where it acts, but got dropout={options['dropout']}"
+                ", which is for layers of one size that num_layers counts. Try hidden_dropout."
+            )
         if not isinstance(hidden, Sequence) or not hidden:
             raise InputError(
                 f"expected a list of the units of at least one layer, but got {hidden!r}. Try "
@@ -183,6 +188,12 @@ class LanguageModel(nn.Module):
                 "pad_sequence for several."
             )
         state = self.initial_state(len(x)) if state is None else state
+        if not isinstance(state, tuple | list) or len(state) != len(self.layers):
+            raise InputError(
+                f"expected the state of each of {len(self.layers)} layers, as the model gives it, "
+                f"but got {len(state) if isinstance(state, tuple | list) else 'a'} "
+                f"{type(state).__name__}. Try state=None, or what the piece before gave."
+            )
         raw = locked(self._embedded(x), self.rates["input"], self.training)
         choices = self.choices if self.training else None
         after = []

@@ -247,7 +247,11 @@ def _parse_ts(line: str, labelled: bool) -> tuple[NDArray[np.float32], str]:
     *dimensions, label = line.split(":") if labelled else [*line.split(":"), ""]
     if not dimensions:
         raise ValueError("a line without colons")
-    values = [_floats(one.split(",")) for one in dimensions]
+    if dimensions[0].lstrip().startswith("("):
+        raise ValueError("times beside values, as @timestamps true has them, not values alone")
+    values = [_floats([v.replace("?", "nan") for v in one.split(",")]) for one in dimensions]
+    if len({len(one) for one in values}) > 1:
+        raise ValueError(f"dimensions of {len(values[0])} and of other numbers of values")
     return np.stack(values, 1), label.strip()
 
 
