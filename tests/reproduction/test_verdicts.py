@@ -130,6 +130,18 @@ def test_effects_and_seeds_are_counted_on_the_side_of_the_claim(
     assert found.p == pytest.approx(sided)
 
 
+@pytest.mark.parametrize(("n", "verdict"), [(5, "not shown"), (6, "contradicted")])
+def test_seeds_that_all_agree_are_counted_and_not_taken_for_certain(n: int, verdict: str) -> None:
+    none_solved = dict.fromkeys(range(n), 0.0)
+    found = paired(claim("higher"), none_solved, dict.fromkeys(range(n), 0.5))
+    assert found.p == stats.binomtest(0, n, 0.5).pvalue == 2 * 0.5**n
+    assert corrected([found])[0].verdict == verdict
+    near = paired(claim("same", margin=0.7), none_solved, dict.fromkeys(range(n), 0.5))
+    assert near.p == stats.binomtest(n, n, 0.5, alternative="greater").pvalue == 0.5**n
+    beyond = paired(claim("same", margin=0.3), none_solved, dict.fromkeys(range(n), 0.5))
+    assert beyond.p == 1
+
+
 def test_claims_can_come_out_false_and_many_are_harder() -> None:
     right, wrong = paired(claim(), OURS, OTHER), paired(claim("lower"), OURS, OTHER)
     assert [one.verdict for one in corrected([right, wrong])] == ["holds", "contradicted"]
@@ -359,7 +371,7 @@ def test_a_claim_with_too_few_full_runs_is_told_by_quick_ones() -> None:
             (asked.label(asked.ours, budget), asked.label(asked.other, budget))
         )
         for seed in range(seeds)
-        for measure, value in (("solved", 1.0), ("steps_to_solve", 100.0 + 50 * place + seed))
+        for measure, value in (("solved", 1.0), ("steps_to_solve", 100.0 + (50 + seed) * place))
     ]
     few = {f.claim.says: f for f in all_claims(own, Outcomes(rows))[own.key]}[asked.says]
     assert (few.n, few.told) == (4, "quick, as claimed")

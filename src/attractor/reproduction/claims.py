@@ -13,6 +13,10 @@ right, with :math:`t = \sqrt n\, e`.
 - *no lower*: one of them, which says that ours is not below the other by the margin;
   :math:`e = (m + \bar d) / \sigma`.
 
+Where all :math:`d_s` are the same, as where no seed solves a task, :math:`\sigma` is zero and the t
+test would be certain of anything. There the sign test counts: n seeds on one side have a p of
+:math:`2^{-n}`, two-sided :math:`2^{1-n}`.
+
 A seed has it right where its own :math:`d_s` is on the claimed side of zero, or of the margin.
 
 All p are corrected by Holm over all claims that have results, so that a verdict does not depend on
@@ -150,7 +154,8 @@ def paired(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) 
     deviation = stdev(plain)
     ahead = _ahead(claim, mean)
     effect = ahead / deviation if deviation else math.copysign(math.inf, ahead) if ahead else 0.0
-    t = math.sqrt(n) * effect
+    one_sided = claim.test in AGAINST_MARGIN
+    tail = _tail(effect if one_sided else abs(effect), n)
     return Finding(
         claim,
         n,
@@ -158,8 +163,15 @@ def paired(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) 
         float(t_quantile(n)) * deviation / math.sqrt(n),
         effect,
         sum(_is_right(claim, value) for value in plain),
-        p=t_tail(t, n) if claim.test in AGAINST_MARGIN else 2 * t_tail(abs(t), n),
+        p=tail if one_sided else min(1.0, 2 * tail),
     )
+
+
+def _tail(effect: float, n: int) -> float:
+    """The one-sided p of an effect over n seeds: by a t test, or a sign test if all agree."""
+    if math.isinf(effect):
+        return 0.5**n if effect > 0 else 1.0
+    return t_tail(math.sqrt(n) * effect, n)
 
 
 def _ahead(claim: Claim, difference: float) -> float:

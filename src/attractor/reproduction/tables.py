@@ -71,7 +71,8 @@ def claim_row(one: Finding, *, share: bool = True) -> list[str]:
     scale = 100 if share else 1
     difference = _difference(one, scale)
     half = NONE if one.half_width is None else f"± {scale * one.half_width:.2g}"
-    effect = NONE if one.effect is None else f"{one.effect:+.2f}"
+    known = one.effect is not None and math.isfinite(one.effect)
+    effect = f"{one.effect:+.2f}" if known else NONE
     p = NONE if one.corrected is None else _p(one.corrected)
     seeds = f"{one.right} of {one.n}" if one.half_width is not None else str(one.n or NONE)
     if one.claim.experiment == EXACT and one.n:
