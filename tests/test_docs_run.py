@@ -15,12 +15,15 @@ from test_docs_commands import LINES
 
 GIVEN = {line.partition("#")[0].strip() for line in LINES.values()}
 
+SWEEP = "sweep demo --only GRU --grid model.hidden_size=16,32 --seeds 0-1 --set train.steps=20"
+
 FAST = {
     "list": "cells",
     "list cells nru": "memory_size",
     "figure": "decaynet-2",
     "meta card lstm/mlp": "seed",
     "sweep demo --grid cell=lstm,nru --grid optimiser.lr=0.001,0.003 --seeds 0-9 --dry-run": "40",
+    f"{SWEEP} --dry-run": "gru-model-hidden-size-32-1",
 }
 """By command, a word of what it prints."""
 
@@ -30,6 +33,8 @@ SLOW = {
     "track runs --to tensorboard": "runs",
     "report runs --inside": "report.html",
     "sweep demo --grid model.hidden_size=16,32 --seeds 0-1 --set train.steps=20": "",
+    SWEEP: "GRU (model.hidden_size=32)",
+    "reproduce 002/table-2 --stored": "close",
     "reproduce 001/section-3.2.4": "contradicted",
     "reproduce 001/section-3.5": "verdict",
     'analyse cobweb --map "tanh(3*x)" --out cobweb.svg': "cobweb.svg",
