@@ -121,7 +121,7 @@ def test_synapses_left_are_shown_beside_those_of_the_table() -> None:
     assert every.ours is not None
     assert half.ours is not None
     assert every.ours.mean == pytest.approx(25.45)
-    assert (round(half.ours.mean, 1), half.verdict) == (13.0, "quick")
+    assert (round(half.ours.mean, 1), half.verdict) == (13.0, "agrees")
 
 
 def test_validation_accuracy_is_the_best_on_the_way(one: Any) -> None:
@@ -230,6 +230,20 @@ def test_updates_to_solve_are_not_known_of_runs_that_did_not(one: Any) -> None:
     assert (found.ours, found.unsolved, found.verdict) == (None, 4, "not solved")
     every = [*ended("A", [(300, 1), (200, 1), (800, 1), (100, 1)]), *quick_ones]
     assert one(2.0, source | {"bounds": {"C": "above"}}, every).verdict == "undecided"
+
+
+def test_runs_of_the_other_variant_count_among_those_without_a_number(one: Any) -> None:
+    source: dict[str, Any] = {"columns": {"C": "accuracy"}, "against": {"A": "B"}}
+    rows = seeds("A", [1.0, 2.0, 3.0, 4.0, 5.0]) + seeds("B", [1.0, 1.0, 1.0])
+    rows += [row("B", seed, 1.0, measure="diverged") for seed in (3, 4)]
+    assert one(1.0, source, rows).diverged == 2
+    source = {"columns": {"C": "steps_to_solve"}, "against": {"A": "B"}, "relation": "ratio"}
+    both = [*seeds("A", [300.0] * 4, measure="steps_to_solve")]
+    both += seeds("B", [100.0, 100.0, 100.0, 900.0], measure="steps_to_solve")
+    both += seeds("A", [1.0] * 4, measure="solved")
+    both += seeds("B", [1.0, 1.0, 1.0, 0.0], measure="solved")
+    found = one(3.0, source, both)
+    assert (found.ours.values, found.unsolved, found.verdict) == ((3.0,) * 3, 1, "not solved")
 
 
 def test_a_network_that_solves_nothing_has_no_ratio() -> None:
