@@ -1,6 +1,7 @@
 """What is shown of runs that go on elsewhere."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,36 @@ def test_what_was_stopped_is_not_counted_as_finished(
         assert shown.progress.tasks[0].completed == 1
     assert "[1/3]" in capsys.readouterr().err
     assert shown.finished == 1
+
+
+def test_a_line_tells_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that were done before are counted, but do not make the rest look short."""
+    configs = runs_of(*load("permuted-mnist"))[:8]
+    now = [100.0]
+    with Watch(configs, tmp_path, quiet=True) as shown:
+        for config in configs[:3]:
+            shown.end(Ended(config, "done"))
+        assert shown._whole(0) == "all runs: 3 of 8 done"
+        monkeypatch.setattr("attractor.cli.progress.time.monotonic", lambda: now[0])
+        shown.begun = (3, 100.0)
+        now[0] += 60
+        shown.end(Ended(configs[3], "failed"))
+        told = shown._whole(2)
+    assert told == "all runs: 3 of 8 done, 2 running, 1 failed, about 4 min 00 s left"
+
+
+def test_the_whole_is_told_every_few_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("attractor.cli.progress.BETWEEN_LINES", 0.01)
+    monkeypatch.setattr("attractor.cli.progress.BETWEEN_LOOKS", 0.01)
+    configs = runs_of(*load("permuted-mnist"))[:2]
+    folder = tmp_path / configs[0].experiment / configs[0].id
+    folder.mkdir(parents=True)
+    folder.joinpath("metrics.jsonl").write_text('{"step": 3, "split": "train", "loss": 0.5}\n')
+    with Watch(configs, tmp_path, quiet=False) as shown:
+        deadline = time.monotonic() + 20
+        while shown.begun is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.2)
+    assert "all runs: 0 of 2 done, 1 running\n" in capsys.readouterr().err

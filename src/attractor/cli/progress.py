@@ -57,6 +57,8 @@ class Watch:
         self.bars: dict[str, Any] = {}
         self.seen: dict[str, tuple[int, float]] = {}
         """By run, the first step that was seen of it, and when."""
+        self.begun: tuple[int, float] | None = None
+        """How many had ended when the first run was seen at work, and when that was."""
         self.console = Console(stderr=True)
         self.live = self.console.is_terminal and not quiet
         self.board = Board(configs, out)
@@ -105,13 +107,14 @@ class Watch:
 
     def _counts(self) -> str:
         """How many runs are under way, and how many ended badly."""
-        counts = {"running": len(self.bars), **self.endings}
-        return ", ".join(f"{n} {what}" for what, n in counts.items() if n and what != "done")
+        return _told({"running": len(self.bars), **self.endings})
 
     def _look(self) -> None:
         next_line = time.monotonic() + BETWEEN_LINES
         while not self.ending.wait(BETWEEN_LOOKS):
             going = {key: row for key in list(self.open) if (row := self._last_row(key))}
+            if going and self.begun is None:
+                self.begun = (self.finished, time.monotonic())
             if self.live:
                 with self.drawing:
                     self._draw(going)
@@ -119,6 +122,19 @@ class Watch:
                 next_line += BETWEEN_LINES
                 for key, row in going.items():
                     print(self._line(key, row), file=sys.stderr)
+                if self.total > 1:
+                    print(self._whole(len(going)), file=sys.stderr)
+
+    def _whole(self, running: int) -> str:
+        """All runs in one line; time left is by those that ended since the first was at work."""
+        told = [f"all runs: {self.endings['done']} of {self.total} done"]
+        told += filter(None, [_told({"running": running, **self.endings})])
+        left = ""
+        if self.begun is not None:
+            before, since = self.begun
+            rest = self.total - self.finished
+            left = time_left(self.finished - before, rest, time.monotonic() - since)
+        return ", ".join(told) + left
 
     def _draw(self, going: dict[str, dict[str, Any]]) -> None:
         self.board.look()
@@ -159,6 +175,10 @@ class Watch:
         except (OSError, StopIteration, ValueError):
             return None
         return row
+
+
+def _told(counts: dict[str, int]) -> str:
+    return ", ".join(f"{n} {what}" for what, n in counts.items() if n and what != "done")
 
 
 def _note(row: dict[str, Any]) -> str:

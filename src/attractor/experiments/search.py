@@ -254,11 +254,13 @@ def _requeue(optuna: Any, study: Any) -> int:
     queued = {trial.user_attrs.get("again") for trial in trials}
     ended = 0
     for trial in trials:
-        stopped = trial.state == states.RUNNING or trial.user_attrs.get("stopped")
+        again = trial.number in queued or trial.user_attrs.get("stopped")
         if trial.state == states.RUNNING:  # of a process that is gone: this one has the search
             study.tell(trial.number, state=states.FAIL)
-        if not stopped:
-            ended += trial.state.is_finished()
+            again = True
+        if not again:
+            # one that was killed before it had its point was none
+            ended += trial.state.is_finished() and bool(trial.params)
         elif trial.params and trial.number not in queued:
             study.enqueue_trial(trial.params, user_attrs={"again": trial.number})
     return ended

@@ -1,0 +1,124 @@
+"""What a search keeps of its trials, which way is better, and what it puts back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attractor.experiments import search as module
+from attractor.experiments.search import Search, _Look, _requeue, _study, search
+from attractor.experiments.space import Space
+from attractor.runs.engines import Places
+from attractor.training.process import Stopped
+from experiments.helpers import TINY
+
+optuna = pytest.importorskip("optuna")
+
+SPACE = Space.read(["optimiser.lr=1e-3..1e-1:log"])
+
+
+def searched(out: Path, **more: Any) -> Search:
+    own: dict[str, Any] = {"changes": (), "only": ("LSTM",), "measure": "loss", "goal": "min"}
+    return Search("demo", SPACE, **{**own, **more}, out=out, data=None)
+
+
+def asked(study: Any) -> Any:
+    return study.ask(SPACE.distributions(optuna))
+
+
+def test_a_point_counts_by_the_mean_over_its_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter([1.0, 4.0])
+    monkeypatch.setattr(module, "train", lambda *given, **more: None)
+    monkeypatch.setattr(module, "_last", lambda *given, **more: (1, next(values)))
+    found = search(
+        str(TINY), SPACE, 1, changes=["seeds=[0, 1]"], only=["LSTM"],
+        places=Places(jobs=1), out=tmp_path,
+    )  # fmt: skip
+    assert [one.value for one in found.trials] == [2.5]
+
+
+@pytest.mark.parametrize(("goal", "best"), [("min", 1.0), ("max", 3.0)])
+def test_the_best_is_on_the_side_of_the_goal(goal: str, best: float, tmp_path: Path) -> None:
+    study = _study(optuna, searched(tmp_path, goal=goal))
+    for value in (2.0, 1.0, 3.0):
+        study.tell(asked(study), value)
+    assert study.best_value == best
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"changes": ("train.steps=9",)},
+        {"only": ("GRU",)},
+        {"measure": "accuracy"},
+        {"measure": "accuracy", "goal": "max"},
+    ],
+)
+def test_another_search_has_another_journal(other: dict[str, Any], tmp_path: Path) -> None:
+    assert searched(tmp_path).journal == searched(tmp_path).journal
+    assert searched(tmp_path).journal != searched(tmp_path, **other).journal
+
+
+def test_what_was_killed_or_stopped_is_put_back_once_and_does_not_count(tmp_path: Path) -> None:
+    study = _study(optuna, searched(tmp_path))
+    states = optuna.trial.TrialState
+    study.tell(asked(study), 1.0)
+    study.tell(asked(study), state=states.FAIL)
+    killed, stopped = asked(study), asked(study)
+    study.ask()  # killed before it had its point
+    stopped.set_user_attr("stopped", True)
+    study.tell(stopped, state=states.FAIL)
+    for _ in range(2):  # the same when it is killed before it began
+        assert _requeue(optuna, study) == 2
+        waiting = study.get_trials(states=(states.WAITING,))
+        points = [one.system_attrs["fixed_params"] for one in waiting]
+        assert points == [killed.params, stopped.params]
+    assert asked(study).params == killed.params
+    assert asked(study).params == stopped.params
+
+
+def test_a_trial_that_is_stopped_is_marked_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*given: Any, **more: Any) -> None:
+        raise Stopped
+
+    monkeypatch.setattr(module, "train", stopped)
+    given: dict[str, Any] = {"only": ["LSTM"], "places": Places(jobs=1), "out": tmp_path}
+    ends: list[str] = []
+    search(str(TINY), SPACE, 1, **given, on_trial=lambda count, ended: ends.append(ended.how))
+    monkeypatch.setattr(module, "train", lambda *given, **more: None)
+    monkeypatch.setattr(module, "_last", lambda *given, **more: (1, 1.0))
+    found = search(
+        str(TINY), SPACE, 1, **given, on_trial=lambda count, ended: ends.append(ended.how)
+    )
+    assert ends == ["stopped", "done"]
+    assert {one.values for one in found.trials} == {found.trials[0].values}
+    assert [one.status for one in found.trials] == ["complete", "fail"]
+
+
+def test_a_hopeless_trial_is_left_and_folders_are_read_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    what = searched(tmp_path)
+    study = _study(optuna, what)
+    for _ in range(4):
+        trial = asked(study)
+        trial.report(1.0, 10)
+        study.tell(trial, 1.0)
+    now, reads = [100.0], []
+
+    def last(*given: Any, **more: Any) -> tuple[int, float]:
+        reads.append(now[0])
+        return (10, 5.0) if now[0] > 101 else (-1, 0.0)
+
+    monkeypatch.setattr(module, "_last", last)
+    monkeypatch.setattr("attractor.experiments.search.time.monotonic", lambda: now[0])
+    look = _Look(asked(study), what, lambda: False)
+    assert [look(), look(), look()] == [False] * 3
+    assert len(reads) == 1
+    now[0] += 2
+    assert look()
+    assert look.hopeless
