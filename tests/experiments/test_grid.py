@@ -94,3 +94,20 @@ def test_ranges_that_are_none_are_refused(grid: str) -> None:
 def test_a_search_needs_something_to_choose_from() -> None:
     with pytest.raises(InputError, match=r"expected at least one --grid to search in"):
         Space.read([])
+
+
+def test_a_grid_that_is_too_large_is_refused_before_it_is_laid_out() -> None:
+    grid = axes([f"{key}={','.join(map(str, range(60)))}" for key in ("a", "b", "c")])
+    with pytest.raises(InputError, match=r"at most 100,000 points, but got 216,000"):
+        sweep_runs(str(TINY), grid)
+
+
+def test_optuna_draws_evenly_in_the_logarithm_only_where_that_is_asked() -> None:
+    optuna = pytest.importorskip("optuna")
+    space = Space.read(["a=1..8:log", "b=1..8", "c=0.1..1:log", "d=0.1..1", "e=x,y"])
+    found = space.distributions(optuna)
+    assert [found[key].log for key in "abcd"] == [True, False, True, False]
+    assert isinstance(found["a"], optuna.distributions.IntDistribution)
+    assert isinstance(found["c"], optuna.distributions.FloatDistribution)
+    assert [(found[key].low, found[key].high) for key in "ad"] == [(1, 8), (0.1, 1.0)]
+    assert found["e"].choices == ("x", "y")
