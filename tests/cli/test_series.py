@@ -185,6 +185,11 @@ def test_other_mistakes_are_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
     with pytest.raises(InputError, match="there is no file"):
         run("fit", tmp_path / "none.tsv", "--out", tmp_path / "taken")
+    (tmp_path / "small.tsv.gz").touch()
+    with pytest.raises(
+        InputError, match=r"there is no file .*small\.tsv\. Did you mean .*tsv\.gz\?"
+    ):
+        run("fit", tmp_path / "small.tsv")
     with pytest.raises(InputError, match="expected a folder for a model, but .*taken is a file"):
         run("fit", file, "--out", tmp_path / "taken")
     with pytest.raises(InputError, match="numbers as labels .* could not convert"):
@@ -262,6 +267,7 @@ IN_FLAGS = {
     "fit --validation 2": r"expected --validation to be from 0 to 0\.9, .* Try --validation 0\.$",
     "fit --learning-rate -1": r"expected --learning-rate to be .* Try --learning-rate 0\.1\.$",
     "fit --layers 0": r"expected --layers to be at least 1, .* Try --layers 1\.$",
+    "fit --patience 3 --validation 0": r"no --patience 3 beside --validation 0, .* Leave one of",
     "fit --patience 0": r"expected --patience to be at least 1, .* Try --patience 1\.$",
     "fit --option foo": r"expected --option as name=value, but got 'foo'\. Try --option t_max=140",
     "fit --option =3": r"expected --option as name=value, but got '=3'\. Try --option t_max=140",

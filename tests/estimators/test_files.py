@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from attractor.cells import NRUCell
 from attractor.errors import InputError
@@ -150,3 +151,12 @@ def test_without_scikit_learn_one_sentence_says_what_to_install(
     monkeypatch.delitem(sys.modules, "attractor.estimators")
     with pytest.raises(InputError, match=r'Try pip install "attractor\[estimators\]"'):
         importlib.import_module("attractor.estimators")
+
+
+def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
+    x, y = waves()
+    days = np.array(["2020-01-01", "2021-01-01"], "M8[D]")[(y == "fast").astype(int)]
+    with pytest.raises(InputError, match="plain values to save, but classes is .*date"):
+        save(quick(epochs=1).fit(x, days), tmp_path)
+    with pytest.raises(InputError, match="plain values to save, but options is {'dropout': tensor"):
+        save(fitted().set_params(options={"dropout": torch.zeros(1)}), tmp_path)

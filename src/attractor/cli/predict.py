@@ -51,11 +51,14 @@ def predict(
     right = given.y
     if right is not None and isinstance(fitted, RecurrentClassifier):
         right = as_classes(fitted, right, file)
-    said = fitted.predict(given.x)
-    found: dict[str, Any] = {"predictions": said.tolist()}
+    found: dict[str, Any] = {}
     if isinstance(fitted, RecurrentClassifier):
-        found["classes"] = fitted.classes_.tolist()
-        found["probabilities"] = fitted.predict_proba(given.x).tolist()
+        likely = fitted.predict_proba(given.x)
+        said = fitted.classes_[likely.argmax(1)]
+        found = {"classes": fitted.classes_.tolist(), "probabilities": likely.tolist()}
+    else:
+        said = fitted.predict(given.x)
+    found = {"predictions": said.tolist(), **found}
     score = {} if right is None else scores(right, said, named=named)
     found |= score
     text = json.dumps(found, indent=1) if as_json else "\n".join(visible(one) for one in said)

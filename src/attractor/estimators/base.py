@@ -112,6 +112,11 @@ class RecurrentEstimator(BaseEstimator, ABC):
         more than twice `idle`, the loss of one who does not look at the series.
         """
         share = number("validation", self.validation, 0, 0.9)
+        if share == 0 and self.patience not in ("auto", None):
+            raise InputError(
+                f"expected no patience={self.patience} beside validation=0, which holds nothing "
+                "back to be patient about, but got both. Leave one of them out."
+            )
         limit = math.inf if self.seconds is None else positive("seconds", self.seconds)
         seed = _seed(self.random_state)
         generator = Generator().manual_seed(seed)

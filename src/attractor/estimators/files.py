@@ -16,7 +16,7 @@ from safetensors.torch import save as bytes_of
 from torch import Tensor
 
 from attractor.cells import CELLS
-from attractor.errors import InputError, unknown
+from attractor.errors import InputError, shortened, unknown
 from attractor.estimators.base import RecurrentEstimator
 from attractor.estimators.classifier import RecurrentClassifier
 from attractor.estimators.regressor import RecurrentRegressor
@@ -148,25 +148,30 @@ def _card(model: RecurrentEstimator) -> dict[str, Any]:
         card["classes"] = {"type": classes.dtype.str, "names": classes.tolist()}
     elif isinstance(model, RecurrentRegressor):
         card["single"] = model.single_
+    for name, value in {**params, "classes": card.get("classes", {}).get("names")}.items():
+        if not _is_plain(value):
+            raise InputError(
+                f"expected parameters and classes of plain values to save, but {name} is "
+                f"{shortened(value)}. Give numbers, words, lists and dictionaries of these."
+            )
+    return card
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON gives a value back as it is."""
     try:
-        if json.loads(json.dumps(card)) == card:
-            return card
-        wrong: object = "a tuple or a key that is no text"
-    except (TypeError, ValueError) as error:
-        wrong = error
-    raise InputError(
-        f"expected parameters and classes of plain values to save, but got {params}: {wrong}. Give "
-        "numbers, words, lists and dictionaries of these."
-    )
+        return bool(json.loads(json.dumps(value)) == value)
+    except (TypeError, ValueError):
+        return False
 
 
 def _plain(value: Any) -> Any:
-    """A value in which numpy's numbers, as searches give them, are Python's."""
+    """A value in which numpy's numbers, as searches give them, are Python's, and tuples lists."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _expect_known(cell: Any) -> None:

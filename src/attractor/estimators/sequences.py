@@ -43,7 +43,7 @@ def sequences(given: Any) -> Sequences:
         if not given:
             raise InputError(f"expected at least one series, but got none. {HINT}")
         given = [_detached(one) for one in given]
-    given = _detached(given)
+    given = _unboxed(_detached(given))
     rows = _rows(given)
     found = _array(given) if rows is None else _padded(rows)
     _expect_finite(found)
@@ -91,6 +91,13 @@ def _padded(rows: Sequence[NDArray[np.float64]]) -> Sequences:
 
 def _array(given: Any) -> Sequences:
     _expect_real([given])
+    shape = tuple(given.shape if hasattr(given, "shape") else np.asarray(given).shape)
+    if len(shape) not in (2, 3):
+        alone = " Reshape your data, as X[None] for one series." if len(shape) == 1 else ""
+        raise InputError(
+            "expected an array of series of two or three dimensions, but got one of shape "
+            f"{shape}.{alone} {HINT}"
+        )
     try:
         array = check_array(
             given, dtype="numeric", allow_nd=True, ensure_all_finite=False, ensure_min_samples=0
@@ -100,7 +107,7 @@ def _array(given: Any) -> Sequences:
         raise InputError(
             f"expected series of numbers, but: {' '.join(str(error).split())} {HINT}"
         ) from error
-    if x.ndim > 3 or 0 in x.shape:
+    if 0 in x.shape:
         raise InputError(
             f"expected at least one series of one step, but got an array of shape "
             f"{tuple(x.shape)}. {HINT}"
@@ -114,6 +121,13 @@ def _detached(given: Any) -> Any:
         return given
     found = given.detach().cpu()
     return (found.double() if found.is_floating_point() else found).numpy()
+
+
+def _unboxed(given: Any) -> Any:
+    """A column of a table that holds a series in each place as an array; anything else as it is."""
+    kind = getattr(getattr(given, "dtype", None), "kind", "")
+    column = kind == "O" and getattr(given, "ndim", 0) == 1
+    return np.asarray(given, dtype=object) if column else given
 
 
 def _expect_real(given: Sequence[Any]) -> None:

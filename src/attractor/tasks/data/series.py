@@ -97,10 +97,9 @@ def read_answers(path: Path, *, labelled: bool = True, needed: bool = True) -> t
         needed: whether the classes matter; if not, some may be missing.
     """
     if not path.is_file():
-        raise InputError(
-            f"expected a file of time series, but there is no file {path}. Give a .tsv, .csv or "
-            ".ts file."
-        )
+        packed = [name for end in (".gz", ".xz") if (name := Path(f"{path}{end}")).is_file()]
+        hint = f"Did you mean {packed[0]}?" if packed else "Give a .tsv, .csv or .ts file."
+        raise InputError(f"expected a file of time series, but there is no file {path}. {hint}")
     form = path.with_suffix("").suffix if path.suffix in (".gz", ".xz") else path.suffix
     try:
         # before its first tab, a line has its label, which may be missing
