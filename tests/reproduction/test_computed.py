@@ -144,6 +144,7 @@ def rows(experiment: str, label: str, each: list[float], measure: str = "m") -> 
         (0.96, "higher", 0.95, 0.0, "holds"),
         (104.0, "same", 100.0, 5.0, "holds"),
         (94.9, "same", 100.0, 5.0, "contradicted"),
+        (4.0, "steadier", 4.5, 0.0, "contradicted"),  # one number cannot show it
     ],
 )
 def test_an_exact_number_decides_by_its_side_of_a_bound(

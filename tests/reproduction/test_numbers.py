@@ -196,9 +196,11 @@ def test_p_is_of_two_independent_samples_and_on_the_side_that_is_claimed(
     [  # a mean of 2.5, half a width of 1.24
         (1.0, "above", "agrees"),
         (2.0, "above", "undecided"),
+        (3.0, "above", "undecided"),
         (4.0, "above", "differs"),
         (4.0, "below", "agrees"),
         (3.0, "below", "undecided"),
+        (2.0, "below", "undecided"),
         (1.0, "below", "differs"),
     ],
 )

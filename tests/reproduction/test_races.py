@@ -68,6 +68,14 @@ def test_a_race_counts_who_got_there_when_and_how_the_others_ended() -> None:
     ]
 
 
+def test_of_two_that_always_get_there_the_quicker_is_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {"GRU": [900, 8_000, 9_000], "NRU": [1_000, 1_100, 9_500]}
+    rows = [row for label, each in times.items() for row in all_of(label, each, solved=True)]
+    monkeypatch.setattr(races, "stored", lambda _: Outcomes(rows))
+    monkeypatch.setitem(RACES, "both", Race("copy", "NRU", {"GRU": "GRU", "NRU": "NRU"}))
+    assert [line[:6] for line in raced("both").splitlines()[2:4]] == ["| NRU ", "| GRU "]
+
+
 @pytest.mark.usefixtures("made_up")
 def test_a_run_that_diverged_counts_for_its_whole_budget() -> None:
     found = curves(races.RACES["made-up"])

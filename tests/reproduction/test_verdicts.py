@@ -1,5 +1,6 @@
 """Verdicts against numbers worked out by hand and by scipy."""
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from attractor.reproduction.published import Number
 from attractor.reproduction.tables import all_claims, claim_rows, number_rows
 from attractor.reproduction.targets import Budget, Claim, Contest, target
 from attractor.reproduction.verdicts import judge, judged
+from attractor.runs.folder import fail
 from attractor.runs.read import load_runs
 from report.conftest import write_run
 
@@ -288,9 +290,22 @@ def test_only_ended_runs_of_the_wanted_variants_count(tmp_path: Path) -> None:
     assert {(one.label, one.seed) for one in found.rows} == {("LSTM", 0), ("LSTM", 1)}
     assert found.final("copy-memory", "LSTM", "parameters") == {0: 68736.0}
     assert found.diverged("copy-memory", "LSTM") == {1}
+    assert {one.step for one in found.rows if one.measure == "diverged"} == {500}
     assert found.budget("copy-memory") == "quick"
     mean = found.window("copy-memory", "LSTM", "loss", "train", 50, 50)[0]
     assert mean == pytest.approx(load_runs([tmp_path])[1].series("train", "loss")[50])
+
+
+def test_a_run_that_an_error_ended_says_nothing_of_its_network(tmp_path: Path) -> None:
+    asked = {"train": {"steps": 100, "stop_below": 0.1}}
+    for seed in (0, 1):
+        folder = write_run(tmp_path, "LSTM", seed, status="failed", steps=100, config=asked)
+    fail(write_run(tmp_path, "LSTM", 2, status="gone", config=asked), "OSError: the disk is full")
+    assert json.loads((folder / "failed.json").read_text())["step"] == 50
+    found = of_runs(load_runs([tmp_path]), [("copy-memory", "LSTM")])
+    assert found.diverged("copy-memory", "LSTM") == {0, 1}
+    assert found.final("copy-memory", "LSTM", "steps_to_solve") == {0: 50.0, 1: 50.0}
+    assert {one.seed for one in found.rows} == {0, 1}
 
 
 def test_what_tables_print_after_plus_minus_is_the_spread_over_tasks() -> None:
@@ -344,6 +359,36 @@ def test_a_run_that_solved_nothing_counts_as_the_longest_of_both() -> None:
     found = examined(claim, Outcomes(rows))
     assert (found.n, found.right, found.diverged) == (3, 1, 0)
     assert found.difference == pytest.approx(((900 - 4000) + 0 + (4000 - 1000)) / 3)
+
+
+def test_a_run_that_diverged_has_not_solved_its_task_below_a_bound() -> None:
+    ended = [(400.0, 1.0), (500.0, 1.0), (3.0, 0.0), (2000.0, 0.0)]
+    for each, expected in ((ended[:3], (400, 500, 1000)), (ended, (400, 500, 2000, 2000))):
+        rows = [
+            row("A", seed, value, measure=name)
+            for seed, pair in enumerate(each)
+            for name, value in zip(("steps_to_solve", "solved"), pair, strict=True)
+        ]
+        rows.append(row("A", 2, 1.0, measure="diverged"))
+        bounded = Claim("", "demo", "A", "", "steps_to_solve", "lower", bound=1000.0)
+        found = examined(bounded, Outcomes(rows))
+        assert (found.n, found.right, found.diverged) == (len(each), 2, 0)
+        assert found.difference == pytest.approx(sum(expected) / len(each) - 1000)
+
+
+@pytest.mark.parametrize(("at", "n", "lost"), [(12, 3, 1), (20, 3, 1), (21, 4, 0)])
+def test_a_run_counts_in_a_window_if_it_diverged_after_it(at: int, n: int, lost: int) -> None:
+    rows = [
+        row(label, seed, value + seed / 8, split="train", step=step)
+        for label, value in (("A", 1.0), ("B", 2.0))
+        for seed in range(4)
+        for step in (10, 15, 20, 30)
+        if (label, seed) != ("A", 3) or step < at
+    ]
+    rows.append(row("A", 3, 1.0, measure="diverged", step=at))
+    window = claim("lower", split="train", first=10, last=20)
+    found = examined(window, Outcomes(rows))
+    assert (found.n, found.right, found.diverged) == (n, n, lost)
 
 
 def test_runs_without_a_number_are_told() -> None:

@@ -29,8 +29,9 @@ document's, give no verdict; of such quick runs it is said whether their 95% int
 lies on the side of the claim.
 
 A run that did not solve its task, diverged ones among them, counts as the longest run of the two
-variants. Of other measures a run that diverged has none: how many there are is shown beside the
-seeds.
+variants, and beside a bound as no shorter than that. Of other measures a run that diverged has
+none, but for the mean over a window of steps that it has passed: how many there are without a
+number is shown beside the seeds.
 """
 
 import math
@@ -95,6 +96,8 @@ def examined(claim: Claim, outcomes: Outcomes, budget: Budget = "full") -> Findi
     label, beside = (claim.label(name, budget) for name in (claim.ours, claim.other))
     ours = _values(claim, experiment, label, outcomes)
     if claim.bound is not None:
+        if claim.split is None:
+            ours = outcomes.compared(experiment, claim.measure, (label,), claim.bound)[label]
         other = dict.fromkeys(ours, claim.bound)
     elif claim.split is None and not claim.other_measure:
         both = outcomes.compared(experiment, claim.measure, (label, beside))

@@ -81,16 +81,17 @@ class Outcomes:
         return {seed: next(iter(values.values())) for seed, values in sorted(found.items())}
 
     def compared(
-        self, experiment: str, measure: str, labels: Iterable[str]
+        self, experiment: str, measure: str, labels: Iterable[str], bound: float = 0.0
     ) -> dict[str, dict[int, float]]:
         """By variant and seed, what runs ended with, such that variants compare.
 
         A run that did not solve its task counts as the longest of all of them, so that there is no
-        difference where neither of two solved it, whatever their budgets.
+        difference where neither of two solved it, whatever their budgets; beside a `bound` it is
+        not below that, however early it diverged.
         """
         found = {label: self.final(experiment, label, measure) for label in labels}
         if measure == "steps_to_solve":
-            longest = max((v for values in found.values() for v in values.values()), default=0.0)
+            longest = max([bound, *(v for values in found.values() for v in values.values())])
             for label, values in found.items():
                 solved = self.final(experiment, label, "solved")
                 values |= {seed: longest for seed, value in solved.items() if not value}
@@ -139,9 +140,13 @@ class Outcomes:
     ) -> dict[int, float]:
         """By seed, the mean of what was logged from one step to another, both included.
 
-        With `swing`, that of how much it changed, up or down, from one row to the next.
+        With `swing`, that of how much it changed, up or down, from one row to the next. A run that
+        diverged by the last of these steps has none: its mean would be of another part.
         """
         inside = self.series(experiment, label, measure, split, first, last)
+        for seed, steps in self._index.get((experiment, label, END, DIVERGED), {}).items():
+            if max(steps) <= last:
+                inside.pop(seed, None)
         if swing:
             inside = {seed: [abs(b - a) for a, b in pairwise(v)] for seed, v in inside.items()}
         return {seed: sum(values) / len(values) for seed, values in inside.items() if values}
@@ -161,14 +166,17 @@ def of_runs(runs: Iterable[Run], wanted: Iterable[tuple[str, str]]) -> Outcomes:
     """The numbers of ended runs: what they ended with, and what they logged on the way.
 
     Args:
-        runs: those that have not ended, and those of other variants, are left out. One that
-            diverged has no final measures; a task that it was to solve, it has not solved.
+        runs: those that have not ended, those of other variants, and those that an error ended,
+            which says nothing of a network, are left out. One that diverged has no final measures;
+            a task that it was to solve, it has not solved.
         wanted: experiments and labels.
     """
     wanted = set(wanted)
     rows: list[Row] = []
     for run in runs:
         if run.status == "unfinished" or (run.experiment, run.label) not in wanted:
+            continue
+        if run.status == "failed" and "step" not in run.outcome:  # as of one that diverged
             continue
         head = (run.experiment, run.budget, run.label, run.seed, run.folder.name)
         told = run.outcome.get("steps") or run.outcome.get("step")

@@ -175,7 +175,7 @@ def _of_runs(
         mean,
         verdict,
         over_tasks=over_tasks,
-        diverged=len(lost - unsolved),
+        diverged=len(lost),
         unsolved=len(unsolved),
     )
 
