@@ -49,6 +49,7 @@ def test_an_nru_averages_its_heads_unless_told_or_saved_before_it_did(tmp_path: 
     assert averages(summed) == [False]
     card = json.loads((save(summed, tmp_path) / CARD).read_text())
     card["params"]["options"], card["version"] = None, 1
+    del card["network"]
     (tmp_path / CARD).write_text(json.dumps(card))
     assert averages(load(tmp_path)) == [False]
     assert (load(tmp_path).predict_proba(x) == summed.predict_proba(x)).all()
@@ -75,6 +76,53 @@ def test_a_model_is_replaced_only_if_asked_and_other_files_stay(tmp_path: Path) 
     assert (load(tmp_path).predict_proba(x) == second.predict_proba(x)).all()
     assert len(list(tmp_path.glob("weights-*"))) == 1
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_only_the_weights_of_the_model_that_is_replaced_go(tmp_path: Path) -> None:
+    mine = tmp_path / "weights-mine.safetensors"
+    mine.write_text("mine")
+    save(fitted(), tmp_path)
+    save(fitted(), tmp_path, force=True)  # the same again
+    assert len(list(tmp_path.glob("weights-*"))) == 2
+    for card in ("{", "[]", '{"attractor": "other", "sha256": "0"}'):
+        (tmp_path / CARD).write_text(card)
+        save(fitted(), tmp_path, force=True)
+    save(fitted(random_state=9), tmp_path, force=True)
+    assert mine.read_text() == "mine"
+    assert len(list(tmp_path.glob("weights-*"))) == 2
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"hidden_size": 9},
+        {"cell": "nru"},
+        {"num_layers": 2},
+        {"options": {"reset": "after"}},
+    ],
+)
+def test_a_model_is_saved_as_it_was_fitted_whatever_its_parameters_are_now(
+    changed: dict[str, Any], tmp_path: Path
+) -> None:
+    x, _ = waves()
+    model = fitted()
+    said = model.predict_proba(x)
+    again = load(save(model.set_params(**changed), tmp_path))
+    assert (again.predict_proba(x) == said).all()
+    assert again.get_params() == model.get_params()
+    assert again.spec_ == model.spec_
+    assert (load(save(again, tmp_path, force=True)).predict_proba(x) == said).all()
+
+
+def test_a_folder_that_does_not_say_what_its_network_is_made_of_still_loads(
+    tmp_path: Path,
+) -> None:
+    x, _ = waves()
+    model = fitted(cell="nru", options={"memory_size": 16})
+    card = json.loads((save(model, tmp_path) / CARD).read_text())
+    del card["network"]
+    (tmp_path / CARD).write_text(json.dumps(card))
+    assert (load(tmp_path).predict_proba(x) == model.predict_proba(x)).all()
 
 
 def test_a_save_that_is_cut_off_leaves_the_old_model(
@@ -125,7 +173,7 @@ def test_damage_is_one_sentence(tmp_path: Path) -> None:
     weights.write_bytes(raw)
     for changes in (
         {"sha256": "../../etc/passwd"},
-        {"params": {**card["params"], "hidden_size": 9}},
+        {"network": {**card["network"], "hidden_size": 9}},
         {"params": {**card["params"], "nothing": 9}},
         {"classes": {"type": "O", "names": None}},
         {"features": "many"},
@@ -134,6 +182,9 @@ def test_damage_is_one_sentence(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is damaged"):
             load(tmp_path)
     written(params={**card["params"], "cell": "os:system"})
+    with pytest.raises(InputError, match="which holds no code"):
+        load(tmp_path)
+    written(network={**card["network"], "cell": "os:system"})
     with pytest.raises(InputError, match="which holds no code"):
         load(tmp_path)
     written(version=3)

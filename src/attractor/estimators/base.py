@@ -80,6 +80,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
         self.random_state = random_state
 
     network_: nn.Module
+    spec_: dict[str, Any]
     scaler_: Scaled
     n_features_in_: int
     history_: list[Row]
@@ -123,17 +124,19 @@ class RecurrentEstimator(BaseEstimator, ABC):
         _expect_held(groups, share)
         held = held_rows(groups, share, generator=generator)
         kept = sorted({*range(len(groups))} - {*held})
-        train, valid = rows_of(data, kept), rows_of(data, held) if held else None
-        scaler = Scaled.of(train)
+        scaler = Scaled.of(rows_of(data, kept))
         if not flag("normalise", self.normalise):
             scaler = Scaled(torch.zeros_like(scaler.mean), torch.ones_like(scaler.std))
-        self.scaler_, self.n_features_in_, self.held_ = scaler, data.x.shape[2], held
+        train = _dataset(rows_of(data, kept), scaler)
+        valid = _dataset(rows_of(data, held), scaler) if held else None
+        spec = deepcopy(self._spec())
         deadline = time.monotonic() + limit
         rate = self.learning_rate
         rate = None if rate is None else positive("learning_rate", rate)
         for left in (2, 1, 0):
+            network = self._network(data.x.shape[2], outputs, seed)
             try:
-                fitted = self._attempt(train, valid, outputs, seed, rate, deadline, on_rows)
+                fitted = self._attempt(network, train, valid, seed, rate, deadline, on_rows)
             except Diverged:
                 if not left or rate is None or time.monotonic() > deadline:
                     raise
@@ -143,23 +146,25 @@ class RecurrentEstimator(BaseEstimator, ABC):
                     break
             rate = rate / 10
             logger.warning("training came to nothing; it begins anew with a rate of %g", rate)
-        self.network_, self.learning_rate_ = fitted.model.eval(), rate
+        # all at the end: a fit that is refused leaves the one before whole
+        self.scaler_, self.n_features_in_, self.held_ = scaler, data.x.shape[2], held
+        self.network_, self.spec_, self.learning_rate_ = fitted.model.eval(), spec, rate
         self.history_, self.valid_ = fitted.rows, fitted.valid
         return self
 
     def _attempt(
         self,
-        train: Data,
-        valid: Data | None,
-        outputs: int,
+        network: nn.Module,
+        train: TensorDataset,
+        valid: TensorDataset | None,
         seed: int,
         rate: float | None,
         deadline: float,
         on_rows: Callable[[list[Row]], None] | None,
     ) -> Fitted:
-        """Train a new network with a learning rate, until a deadline at the latest."""
-        size = self._batch_size(len(train.y))
-        epoch = math.ceil(len(train.y) / size)
+        """Train a network with a learning rate, until a deadline at the latest."""
+        size = self._batch_size(len(train))
+        epoch = math.ceil(len(train) / size)
         watched: dict[str, Any] = {}
         if valid is not None:
             patience = self.PATIENCE if self.patience == "auto" else self.patience
@@ -170,9 +175,9 @@ class RecurrentEstimator(BaseEstimator, ABC):
                 on_rows([{"epoch": row["step"] // epoch, **row} for row in rows])
 
         return fit(
-            self._network(train.x.shape[2], outputs, seed),
-            _dataset(train, self.scaler_),
-            valid=None if valid is None else _dataset(valid, self.scaler_),
+            network,
+            train,
+            valid=valid,
             optimiser=self._optimiser(rate),
             steps=epoch * whole("epochs", self.epochs, 1),
             seed=seed,
@@ -197,6 +202,10 @@ class RecurrentEstimator(BaseEstimator, ABC):
         return size
 
     def _network(self, features: int, outputs: int, seed: int) -> nn.Module:
+        return network_of(self._spec(), features, outputs, seed)
+
+    def _spec(self) -> dict[str, Any]:
+        """What the network is made of, as `network_of` takes it."""
         options = {} if self.options is None else self.options
         if not isinstance(options, Mapping):
             raise InputError(
@@ -205,20 +214,20 @@ class RecurrentEstimator(BaseEstimator, ABC):
             )
         for name in OWN:
             if name in options:
+                own = name in self.get_params(deep=False)
+                hint = f"Try {type(self).__name__}({name}=...)." if own else "Leave it out."
                 raise InputError(
-                    f"expected options of the layer and of the cell, but got {name!r} among them. "
-                    f"Try {type(self).__name__}({name}=...), if it has it, or leave it out."
+                    "expected options of the layer and of the cell, but got "
+                    f"{name!r} among them. {hint}"
                 )
-        spec = {
+        usual = USUAL.get(self.cell, {}) if isinstance(self.cell, str) else {}
+        return {
             "cell": self.cell,
             **self._sizes(),
             "bidirectional": flag("bidirectional", self.bidirectional),
+            **usual,
+            **options,
         }
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            drawn = Generator().manual_seed(seed)
-            usual = USUAL.get(self.cell, {}) if isinstance(self.cell, str) else {}
-            return make_model({**spec, **usual, **options}, [features], outputs, generator=drawn)
 
     def _sizes(self) -> dict[str, Any]:
         """The units of a layer and how many layers there are, or the units of each."""
@@ -272,6 +281,21 @@ class RecurrentEstimator(BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+def network_of(spec: dict[str, Any], features: int, outputs: int, seed: int) -> nn.Module:
+    """A new network in single precision, whatever torch's default type is.
+
+    Args:
+        spec: of what it is made, as of a model in a configuration.
+        features: of a step.
+        outputs: classes, or numbers.
+        seed: decides its weights.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        drawn = Generator().manual_seed(seed)
+        return make_model(spec, [features], outputs, generator=drawn).float()
 
 
 def _seed(state: Any) -> int:

@@ -19,9 +19,9 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
 
     Part of the series is held back, a share of each class; training ends once the loss on them has
     not improved for a while, and the weights that were best on them stay. Attributes after `fit`:
-    ``classes_``, ``n_features_in_``, ``network_`` (a `SequenceClassifier`), ``scaler_``,
-    ``history_`` (what was measured on the way), ``held_`` (the places of the series that were held
-    back) and ``valid_`` (how it fares on these).
+    ``classes_``, ``n_features_in_``, ``network_`` (a `SequenceClassifier`), ``spec_`` (what it was
+    made of), ``scaler_``, ``history_`` (what was measured on the way), ``held_`` (the places of the
+    series that were held back) and ``valid_`` (how it fares on these).
 
     Args:
         cell: a key of ``CELLS``, a `Cell` class, or a list with that of each layer.
@@ -78,10 +78,11 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
                 f"expected series of at least two classes, but all are of the class {classes[0]}: "
                 "with one class there is nothing to tell apart. Give series of another."
             )
-        self.classes_ = classes
         shares = np.bincount(places) / len(places)
         idle = float(-(shares * np.log(shares)).sum())
-        return self._train(data, data.y, len(classes), idle, on_rows)
+        self._train(data, data.y, len(classes), idle, on_rows)
+        self.classes_ = classes
+        return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class ``(n, classes)``, in the order of ``classes_``.

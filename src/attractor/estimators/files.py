@@ -6,6 +6,7 @@ what is in it. So writing ``model.json`` is the one moment at which an old model
 
 import hashlib
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from attractor.cells import CELLS
 from attractor.errors import InputError, shortened, unknown
-from attractor.estimators.base import RecurrentEstimator
+from attractor.estimators.base import RecurrentEstimator, network_of
 from attractor.estimators.classifier import RecurrentClassifier
 from attractor.estimators.regressor import RecurrentRegressor
 from attractor.files import write_atomic
@@ -57,11 +58,11 @@ def save(model: RecurrentEstimator, folder: str | Path, *, force: bool = False) 
     raw = bytes_of(tensors)
     card["sha256"] = hashlib.sha256(raw).hexdigest()
     name = _weights(card)
+    replaced = _replaced(folder)
     write_atomic(folder / name, raw)
     write_atomic(folder / CARD, json.dumps(card, indent=1) + "\n")
-    for old in folder.glob("weights-*.safetensors"):
-        if old.name != name:
-            old.unlink()
+    if replaced not in (None, name):
+        (folder / str(replaced)).unlink(missing_ok=True)
     return folder
 
 
@@ -116,6 +117,15 @@ def _damaged(folder: Path, error: Exception) -> InputError:
     )
 
 
+def _replaced(folder: Path) -> str | None:
+    """The file of tensors of the model that is there, if it is one of ours; others are not."""
+    try:
+        card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+        return _weights(card) if card["attractor"] == "estimator" else None
+    except (KeyError, OSError, TypeError, ValueError):
+        return None
+
+
 def _weights(card: dict[str, Any]) -> str:
     """The file of the tensors, named by what is in it; never a path."""
     return f"weights-{int(card['sha256'][:16], 16):016x}.safetensors"
@@ -128,7 +138,7 @@ def _card(model: RecurrentEstimator) -> dict[str, Any]:
         raise InputError(
             f"expected a fitted estimator to save, but got {type(model).__name__}. Fit it first."
         )
-    _expect_known(model.cell)
+    _expect_known(model.cell, model.spec_["cell"])
     params = _plain(model.get_params(deep=False))
     seed = params["random_state"]
     params["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
@@ -137,6 +147,7 @@ def _card(model: RecurrentEstimator) -> dict[str, Any]:
         "version": VERSION,
         "kind": kind,
         "params": params,
+        "network": _plain(model.spec_),
         "features": model.n_features_in_,
         "valid": model.valid_,
         "history": model.history_,
@@ -148,7 +159,8 @@ def _card(model: RecurrentEstimator) -> dict[str, Any]:
         card["classes"] = {"type": classes.dtype.str, "names": classes.tolist()}
     elif isinstance(model, RecurrentRegressor):
         card["single"] = model.single_
-    for name, value in {**params, "classes": card.get("classes", {}).get("names")}.items():
+    names = card.get("classes", {}).get("names")
+    for name, value in {**params, "network": card["network"], "classes": names}.items():
         if not _is_plain(value):
             raise InputError(
                 f"expected parameters and classes of plain values to save, but {name} is "
@@ -174,8 +186,9 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _expect_known(cell: Any) -> None:
-    for one in cell if isinstance(cell, list | tuple) else [cell]:
+def _expect_known(*cells: Any) -> None:
+    each = [cell if isinstance(cell, list | tuple) else [cell] for cell in cells]
+    for one in chain(*each):
         name = one.get("cell") if isinstance(one, dict) else one
         if not isinstance(name, str) or name not in CELLS:
             raise unknown("cell of a saved model, which holds no code", name, CELLS)
@@ -193,7 +206,7 @@ def _made(card: dict[str, Any], tensors: dict[str, Tensor]) -> RecurrentEstimato
     """The estimator that a card and its tensors are."""
     if card["kind"] not in KINDS:
         raise unknown("kind of estimator", card["kind"], KINDS)
-    _expect_known(card["params"]["cell"])
+    _expect_known(*(card[one]["cell"] for one in ("params", "network") if one in card))
     if card["version"] == 1 and card["params"]["cell"] == "nru":  # which had its equations' sum
         options = {"average_heads": False, "feedback": 1.0, **(card["params"]["options"] or {})}
         card["params"]["options"] = options
@@ -210,7 +223,8 @@ def _made(card: dict[str, Any], tensors: dict[str, Tensor]) -> RecurrentEstimato
         model.single_ = bool(card["single"])
         model.target_mean_, model.target_std_ = tensors.pop("target.mean"), tensors["target.std"]
         outputs = len(tensors.pop("target.std"))
-    network = model._network(model.n_features_in_, outputs, 0)
+    model.spec_ = card["network"] if "network" in card else model._spec()  # older ones have none
+    network = network_of(model.spec_, model.n_features_in_, outputs, 0)
     network.load_state_dict({name.removeprefix("network."): one for name, one in tensors.items()})
     model.network_ = network.eval()
     return model

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attractor.estimators.answers import numbers_of
 from attractor.estimators.base import RecurrentEstimator
+from attractor.tasks.series import Scaled, mean_and_deviation
 from attractor.training import Row
 
 
@@ -52,12 +53,13 @@ class RecurrentRegressor(RegressorMixin, RecurrentEstimator):
         """
         answers = torch.tensor(numbers_of(y, type(self).__name__, "RecurrentClassifier"))
         data = self._data(X, answers if answers.ndim == 2 else answers[:, None])
-        std = data.y.std(0, correction=0)
-        self.single_ = answers.ndim == 1
-        self.target_mean_, self.target_std_ = data.y.mean(0), std.where(std > 0, torch.ones(()))
-        scaled = ((data.y - self.target_mean_) / self.target_std_).float()
+        scale = Scaled(*mean_and_deviation(data.y))
+        scaled = scale(data.y).float()
         alike = torch.zeros(len(scaled), dtype=torch.long)
-        return self._train(data._replace(y=scaled), alike, scaled.shape[1], 1.0, on_rows)
+        self._train(data._replace(y=scaled), alike, scaled.shape[1], 1.0, on_rows)
+        self.target_mean_, self.target_std_ = scale.mean, scale.std
+        self.single_ = answers.ndim == 1
+        return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The number, or the numbers, of each series.

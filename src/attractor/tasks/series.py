@@ -84,12 +84,33 @@ class Scaled:
     @classmethod
     def of(cls, train: Data) -> "Scaled":
         """The scale of these series; a dimension that never changes keeps its own."""
-        steps = _before_ends(train)
-        std = steps.std(0, correction=0)
-        return cls(steps.mean(0), std.where(std > 1e-8, torch.ones(())))
+        mean, std = mean_and_deviation(_before_ends(train))
+        return cls(mean.to(train.x.dtype), std.to(train.x.dtype))
 
     def __call__(self, x: Tensor) -> Tensor:
         return (x - self.mean) / self.std
+
+
+def mean_and_deviation(values: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean of each column and its deviation, in doubles; 1 where it never changes.
+
+    Whether it changes is told beside the size of its values, so that no scale is too small or too
+    large.
+
+    Shape:
+        values ``(n, columns)``; both results ``(columns,)``.
+
+    Example:
+        >>> mean_and_deviation(torch.tensor([[1e-30, 5.0], [3e-30, 5.0]]))[1]
+        tensor([1.0000e-30, 1.0000e+00], dtype=torch.float64)
+    """
+    values = values.double()
+    largest = values.abs().amax(0)
+    size = largest.where(largest > 0, 1.0)
+    shares = values / size
+    std = shares.std(0, correction=0)
+    changes = std > torch.finfo(torch.float64).eps
+    return shares.mean(0) * size, (std * size).where(changes, 1.0)
 
 
 def _before_ends(data: Data) -> Tensor:
