@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import tomli_w
 
+from attractor.experiments.table import load
+from attractor.experiments.train import runs_of
 from attractor.report import build, write
 from attractor.runs.read import load_runs
 
@@ -68,6 +70,18 @@ def write_run(
     if status == "unfinished":
         text += '{"step": 5'
     (folder / "metrics.jsonl").write_text(text)
+    return folder
+
+
+def as_today(folder: Path, **more: Any) -> Path:
+    """Give a run the configuration that its experiment and label have today, and more tables."""
+    (run,) = load_runs([folder])
+    name, experiment = load(run.experiment, [f"seeds=[{run.seed}]"])
+    (found,) = runs_of(name, experiment, [run.label])
+    content = found.model_dump(exclude_none=True) | {"budget": run.budget}
+    for table, values in more.items():
+        content[table] = content[table] | values
+    (folder / "config.toml").write_text(tomli_w.dumps(content), encoding="utf-8")
     return folder
 
 

@@ -16,6 +16,7 @@ from attractor.reproduction import TARGETS
 from attractor.reproduction.outcomes import of_runs
 from attractor.reproduction.tables import all_claims
 from attractor.runs.read import Run, load_runs
+from report.conftest import as_today
 
 SCORES = {
     "MetaSGD-CL": [0.824, 0.828, 0.820],
@@ -32,7 +33,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory, write_run: Any) -> list[Run]:
     for label, scores in SCORES.items():
         for seed, score in enumerate(scores):
             config = {"experiment": "permuted-mnist", "budget": "full"}
-            path = write_run(root, label, seed, config=config, steps=200) / "done.json"
+            folder = write_run(root, label, seed, config=config, steps=200)
+            path = (folder if label == "Mine" else as_today(folder)) / "done.json"
             done = json.loads(path.read_text())
             path.write_text(json.dumps(done | {"test": {"accuracy": score}}))
     return load_runs([root])
@@ -94,8 +96,9 @@ def test_runs_of_another_length_or_of_two_settings_decide_no_claim(
 ) -> None:
     for seed in range(3):
         config = {"experiment": "permuted-mnist", "budget": "changed"}
-        write_run(tmp_path / "a", "GEM", seed, config=config)
-        for rate in (0.1, 0.2):
-            full = {"experiment": "permuted-mnist", "budget": "full", "optimiser": {"lr": rate}}
-            write_run(tmp_path / f"b{rate}", "GEM", seed, config=full)
+        as_today(write_run(tmp_path / "a", "GEM", seed, config=config))
+        for rate in (0.01, 0.02):
+            full = {"experiment": "permuted-mnist", "budget": "full"}
+            folder = write_run(tmp_path / f"b{rate}", "GEM", seed, config=full)
+            as_today(folder, optimiser={"lr": rate})
     assert claims_on(load_runs([tmp_path])) == {}

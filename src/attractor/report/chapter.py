@@ -2,15 +2,17 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attractor.report.cautions import cautions, otherwise, ranges
 from attractor.report.claims import HEADINGS, Told
 from attractor.report.comparing import findings, headline, standing
 from attractor.report.drill import Drill, drill
 from attractor.report.figures import Figure, learning_curves
 from attractor.report.levels import ranked_by_levels
+from attractor.report.order import ordered
 from attractor.report.parts import Parts, parts_of
 from attractor.report.spread import spread
 from attractor.report.streams import marked
@@ -23,9 +25,8 @@ from attractor.report.tables import (
     shown,
     swatches,
 )
-from attractor.results.numbers import MISSING, count, plural
+from attractor.results.numbers import MISSING, count
 from attractor.results.variants import Group, settings, variants
-from attractor.runs.environment import mixed
 from attractor.runs.read import Run
 from attractor.runs.repeatable import repeatable
 
@@ -101,7 +102,7 @@ def chapter(
     runs: Sequence[Run], inside: "Sequence[Inside]" = (), claims: Sequence[Told] = ()
 ) -> Chapter:
     """Work out the chapter for runs of one experiment at one budget."""
-    runs = [ranked_by_levels(run) for run in runs]
+    runs = ordered([ranked_by_levels(run) for run in runs])
     first = runs[0]
     stand = standing(runs, claims)
     groups = variants(runs)
@@ -117,14 +118,14 @@ def chapter(
             trace["visible"] = bands
     return Chapter(
         title=str(first.config.get("title") or first.experiment),
-        description=str(first.config.get("description", "")),
+        description=_description(runs, groups),
         experiment=first.experiment,
         budget=first.budget,
         facts=_facts(runs, groups, len(ends)),
         headline=headline(runs, claims),
         leader=stand.best if stand.proven else None,
         findings=findings(runs, claims),
-        warnings=_warnings(runs, groups),
+        warnings=cautions(runs, groups),
         failures=[run for run in runs if run.status == "failed"],
         results=result_table(runs, claims),
         claims=claims,
@@ -139,11 +140,17 @@ def chapter(
         common=common_settings(runs),
         own=own_settings(groups),
         configs=[
-            (v.label, _listed(run.seed for run in v.runs), repeatable(v.runs[0])) for v in groups
+            (v.label, ranges(run.seed for run in v.runs), repeatable(v.runs[0])) for v in groups
         ],
         environment=environment(runs),
         commands=_commands(runs),
     )
+
+
+def _description(runs: Sequence[Run], groups: Sequence[Group]) -> str:
+    """What the experiment says of itself, and what is otherwise in these runs."""
+    own = str(runs[0].config.get("description", "")).strip()
+    return " ".join(filter(None, (own, otherwise(groups))))
 
 
 def crowded(groups: Sequence[Group]) -> bool:
@@ -164,7 +171,7 @@ def _facts(runs: Sequence[Run], groups: Sequence[Group], tasks: int) -> list[tup
     facts = [("Experiment", runs[0].experiment)]
     facts += [("Task", name) for name in task if name != MISSING and len(task) == 1]
     facts += [("Budget", runs[0].budget), ("Variants", str(len(groups)))]
-    facts += [("Runs", _run_counts(runs)), ("Seeds", _listed({run.seed for run in runs}))]
+    facts += [("Runs", _run_counts(runs)), ("Seeds", ranges({run.seed for run in runs}))]
     each = f" for each of {tasks} tasks" if tasks else ""
     facts += [
         ("Steps", f"{count(int(n))}{each}") for n in steps if n.isdecimal() and len(steps) == 1
@@ -184,50 +191,3 @@ def _run_counts(runs: Sequence[Run]) -> str:
     counts = Counter(run.status for run in runs)
     some = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
     return str(len(runs)) if counts["done"] == len(runs) else f"{len(runs)} ({some})"
-
-
-def _warnings(runs: Sequence[Run], groups: Sequence[Group]) -> list[str]:
-    failed = sum(run.status == "failed" for run in runs)
-    unfinished = sum(run.status == "unfinished" for run in runs)
-    warnings = []
-    if runs[0].budget == "quick":
-        warnings.append(
-            "Quick budget: these runs are much shorter than published ones. "
-            "Their numbers show that things work, not how well they can work."
-        )
-    if runs[0].budget == "changed":
-        warnings.append(
-            "Changed budget: these runs are longer or shorter than those of the experiment of this "
-            "name. Their numbers are not to be read beside published ones."
-        )
-    if failed:
-        verb = "was" if failed == 1 else "were"
-        warnings.append(
-            f"{plural(failed, 'run')} failed and {verb} left out of all means: "
-            "read the means as those of the runs that did not fail."
-        )
-    if unfinished:
-        verb, they = ("is", "it") if unfinished == 1 else ("are", "they")
-        warnings.append(
-            f"{plural(unfinished, 'run')} {verb} not finished: in the curves as far as {they} "
-            "came, but not in the numbers of the table."
-        )
-    if said := mixed(run.environment for run in runs):
-        warnings.append(f"{said[0].upper()}{said[1:]}.")
-    if all(len(variant.runs) == 1 for variant in groups):
-        warnings.append("One seed for each variant: differences may be luck, so no intervals.")
-    return warnings
-
-
-def _listed(seeds: Iterable[int]) -> str:
-    """``0–4, 7``: consecutive seeds as ranges."""
-    ranges: list[list[int]] = []
-    for seed in sorted(seeds):
-        if ranges and seed == ranges[-1][1] + 1:
-            ranges[-1][1] = seed
-        else:
-            ranges.append([seed, seed])
-    return ", ".join(
-        str(low) if low == high else f"{low}{'–' if high - low > 1 else ', '}{high}"
-        for low, high in ranges
-    )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from attractor.report.configured import changed
 from attractor.reproduction.claims import Finding, corrected, examined
 from attractor.reproduction.outcomes import EXACT, Outcomes, of_runs, stored
 from attractor.reproduction.tables import all_claims, claim_rows
@@ -64,8 +65,8 @@ def claims_on(runs: Sequence[Run]) -> dict[str, list[Told]]:
     on these runs and those of all other targets on the stored results.
 
     Args:
-        runs: of any experiments. Those of a changed budget take no part, nor do those whose label
-            covers several settings.
+        runs: of any experiments. Those of a changed budget or of another configuration than
+            today's take no part, nor do those whose label covers several settings.
     """
     known = {
         name
@@ -104,7 +105,7 @@ def counted(told: Sequence[Told]) -> list[str]:
 
 
 def _outcomes(runs: Sequence[Run]) -> Outcomes:
-    own = [run for run in runs if run.budget != "changed"]
+    own = [run for run in runs if run.budget != "changed" and not changed(run)]
     plain = [group for group in variants(own) if group.label == group.runs[0].label]
     clear = [run for group in plain for run in group.runs]
     return of_runs(clear, {(run.experiment, run.label) for run in clear})

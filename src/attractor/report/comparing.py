@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from attractor.estimates import Estimate
 from attractor.report.claims import Told, counted, pool
+from attractor.report.configured import changes
 from attractor.report.rounding import with_interval
 from attractor.reproduction.claims import LEVEL, Finding, corrected, paired
 from attractor.reproduction.published import Published, published
@@ -177,8 +178,9 @@ def _apart(stand: Standing) -> list[str]:
 def _beside(runs: Sequence[Run], rows: Mapping[str, SummaryRow]) -> list[str]:
     full = runs[0].budget == "full"
     told: dict[str, int] = {}
+    apart = changes(variants(runs))
     for one in published(runs[0].experiment):
-        row = rows.get(one.label)
+        row = None if one.label in apart else rows.get(one.label)
         found = row.estimates.get(one.measure) if row else None
         if found is None or "/" in one.measure:
             continue
@@ -191,9 +193,11 @@ def _beside(runs: Sequence[Run], rows: Mapping[str, SummaryRow]) -> list[str]:
     return [f"Beside the published numbers: {said}."]
 
 
-def on_paper(experiment: str, metric: str) -> dict[str, Published]:
-    """By label, the published number of a measure."""
-    return {one.label: one for one in published(experiment) if one.measure == metric}
+def on_paper(runs: Sequence[Run], metric: str) -> dict[str, Published]:
+    """By label, the published number of a measure, where runs are as configured today."""
+    apart = changes(variants(runs))
+    every = (one for one in published(runs[0].experiment) if one.measure == metric)
+    return {one.label: one for one in every if one.label not in apart}
 
 
 def behind(stand: Standing, label: str) -> tuple[str, float | None]:
@@ -208,9 +212,9 @@ def behind(stand: Standing, label: str) -> tuple[str, float | None]:
     return f"{shown}, {stand.told(label)}", size
 
 
-def listed(labels: Sequence[str]) -> str:
+def listed(labels: Sequence[str], most: int = 4) -> str:
     """``A``, ``A and B``, ``A, B and 3 others``; labels with a comma in quotes."""
     labels = [f"“{label}”" if "," in label else label for label in labels]
-    if len(labels) > 4:
-        return f"{', '.join(labels[:3])} and {len(labels) - 3} others"
+    if len(labels) > most:
+        return f"{', '.join(labels[: most - 1])} and {len(labels) - most + 1} others"
     return " and ".join(filter(None, (", ".join(labels[:-1]), labels[-1])))
