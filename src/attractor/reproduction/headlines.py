@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attractor.reproduction.claims import Finding
-from attractor.reproduction.tables import claim_rows
+from attractor.reproduction.tables import is_share
 from attractor.results.table import markdown
 
 Claims = Mapping[str, Sequence[Finding]]
@@ -58,10 +58,25 @@ def _finding(given: str, claims: Claims) -> Finding:
 
 
 def _amount(one: Finding) -> str:
-    """The difference and on how many seeds it rests; of races, how many seeds were won."""
-    if not one.n:
+    """One number: the difference, rounded; of races, how many seeds were won."""
+    if one.difference is None:
         return "no runs"
     if one.claim.measure == "steps_to_solve":
         return f"{one.right} of {one.n} seeds"
-    _, difference, half, *_ = claim_rows([one])[0]
-    return f"{difference} {half}".strip() + f", {one.n} seeds"
+    return points(one.difference) if is_share(one) else rounded(one.difference)
+
+
+def points(share: float) -> str:
+    """A share of one in points: whole from ten on, else with one decimal."""
+    value = round(100 * share, 1)
+    return f"{value:+.{0 if abs(value) >= 10 else 1}f} points"
+
+
+def rounded(value: float) -> str:
+    """Two digits that count, never with an exponent."""
+    return f"{float(f'{value:.1e}'):+,.{max(0, 1 - exponent(value))}f}"
+
+
+def exponent(value: float) -> int:
+    """The power of ten of the first digit that is shown."""
+    return int(f"{value:.1e}".partition("e")[2])
