@@ -1,15 +1,17 @@
 """Time series of the archives as a task."""
 
+import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from attractor.errors import InputError
 from attractor.tasks import TimeSeries
 from attractor.tasks.arrays import Data
-from attractor.tasks.data.series import read_answers, read_series
-from attractor.tasks.series import held_back
+from attractor.tasks.data.series import load_series, read_answers, read_series
+from attractor.tasks.series import Scaled, held_back
 
 
 def write(root: Path, train: str, test: str | None = None, form: str = "tsv") -> None:
@@ -165,3 +167,61 @@ def test_what_ts_files_may_have_and_is_not_read_is_said(
     path.write_text(f"@data\n1,2,3:b\n{line}\n")
     with pytest.raises(InputError, match=message):
         read_series(path)
+
+
+def test_series_with_a_large_offset_stay_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "some.tsv"
+    path.write_text("a\t1000000000.25\t1e-30\nb\t1000000001.5\t2e-60\n")
+    assert read_answers(path)[0].x[..., 0].tolist() == [[1e9 + 0.25, 1e-30], [1e9 + 1.5, 2e-60]]
+    write(tmp_path, path.read_text())
+    assert load_series("Some", "train", tmp_path).x.dtype == np.float32
+
+
+def test_a_dimension_of_tiny_values_is_scaled_and_one_that_never_changes_is_not() -> None:
+    x = torch.tensor([[1e-13, 0.1], [3e-13, 0.1]], dtype=torch.float64)
+    for data in (x, x.float(), x * 1e26):
+        scaled = Scaled.of(Data(data[None], torch.tensor([0])))
+        assert scaled.mean.dtype == scaled.std.dtype == data.dtype
+        torch.testing.assert_close(scaled(data)[:, 0], torch.tensor([-1.0, 1]).to(data))
+        assert scaled.std[1] == 1
+
+
+@pytest.mark.parametrize(("form", "between"), [("tsv", "\t"), ("csv", ",")])
+def test_labels_of_a_table_may_begin_as_remarks_do(form: str, between: str, tmp_path: Path) -> None:
+    path = tmp_path / f"some.{form}"
+    lines = ["# a remark", "@classLabel false", "#1 5 6", "@home 7 8", "a 1 9"]
+    path.write_text("\n".join([*lines[:2], *(one.replace(" ", between) for one in lines[2:])]))
+    found, _ = read_answers(path)
+    assert found.y == ["#1", "@home", "a"]
+    assert found.x[..., 0].tolist() == [[5, 6], [7, 8], [1, 9]]
+
+
+def test_a_last_column_of_labels_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "some.csv"
+    for last in ("label", "Class", "TARGET", "y"):
+        path.write_text(f"\nx,z,{last}\n1,2,0\n3,4,1\n")
+        with pytest.raises(InputError, match=rf"'{last}' as .* labels come first \(line 2\)"):
+            read_answers(path)
+    assert len(read_answers(path, labelled=False)[0].x) == 2
+    path.write_text("label,x,y\na,2,0\nb,4,1\n")
+    assert read_answers(path)[0].y == ["a", "b"]
+
+
+def test_a_label_that_a_file_does_not_list_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "some.ts"
+    path.write_text("@classLabel true a b\n@data\n1,2:a\n3,4:zz\n")
+    with pytest.raises(InputError, match=r"label zz, .* of @classLabel \(a, b\) \(line 4\)"):
+        read_answers(path)
+    assert len(read_answers(path, needed=False)[0].x) == 2
+    for head, labels in (("true 1 2", "1.0 2"), ("true", "a b"), ("true a b", "a ?")):
+        one, two = labels.split()
+        path.write_text(f"@ClassLabel {head}\n@data\n1,2:{one}\n3,4:{two}\n")
+        assert read_answers(path)[0].y == [one, two]
+
+
+def test_endings_of_files_may_be_in_capitals(tmp_path: Path) -> None:
+    for name, text in (("A.CSV", "a,1,2\nb,3,4\n"), ("A.TS", "@data\n1,2:a\n3,4:b\n")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / f"{name}.GZ").write_bytes(gzip.compress(text.encode()))
+        for path in (tmp_path / name, tmp_path / f"{name}.GZ"):
+            assert read_answers(path)[0].y == ["a", "b"]

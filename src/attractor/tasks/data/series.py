@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from attractor.tasks.data.text import read_text
 logger = logging.getLogger(__name__)
 
 FOLDERS = ("ucr", "UCRArchive_2018")
+LABELS = ("label", "class", "target", "y")
+"""What a column of labels is called."""
 _FILL = ("", "nan")
 FORMS = tuple(f"{form}{packed}" for form in (".tsv", ".ts") for packed in ("", ".gz", ".xz"))
 
@@ -34,7 +36,7 @@ class Series(NamedTuple):
         nothing.
     """
 
-    x: NDArray[np.float32]
+    x: NDArray[Any]
     lengths: NDArray[np.int64] | None
     y: list[str]
 
@@ -42,7 +44,7 @@ class Series(NamedTuple):
 def load_series(
     name: str, half: Literal["train", "test"], root: str | Path | None = None
 ) -> Series:
-    """One half of a data set of the UCR or UEA archive.
+    """One half of a data set of the UCR or UEA archive, in single precision.
 
     The file ``NAME_TRAIN.tsv`` or ``.ts`` is looked for below the data root in ``ucr`` and
     ``UCRArchive_2018``, and there in a folder of the data set's name; it may be compressed.
@@ -56,7 +58,8 @@ def load_series(
     for archive, inner, form in product(FOLDERS, ("", name), FORMS):
         path = folder / archive / inner / f"{name}_{half.upper()}{form}"
         if path.exists():
-            return read_series(path)
+            found = read_series(path)
+            return found._replace(x=found.x.astype(np.float32))
     raise InputError(
         f"expected {name}_{half.upper()}.tsv or .ts in {folder / FOLDERS[0]}, but there is none. "
         f"Get it from timeseriesclassification.com, or set {VARIABLE} to a folder that has it."
@@ -71,7 +74,7 @@ def read_series(path: Path) -> Series:
 class _Row(NamedTuple):
     """One series ``(time, dimensions)``, its label, and the number of its line."""
 
-    values: NDArray[np.float32]
+    values: NDArray[np.float64]
     label: str
     line: int
 
@@ -88,7 +91,9 @@ def read_answers(path: Path, *, labelled: bool = True, needed: bool = True) -> t
     whose label is a word among numbers, or alone where each other occurs again; either way a
     warning says what a line that counts is taken for. A shorter series ends with ``NaN``, as in
     UCR's archive, or with nothing. Where no label is written at all, all are empty; one that is
-    missing beside others is a mistake. Lines of blanks are left out.
+    missing beside others is a mistake, and so is one that a ``.ts`` file does not list although it
+    lists some. Lines of blanks are left out, and remarks: lines of a ``.ts`` file that begin with
+    ``#`` or ``@``, and such lines of a table that have no column but one.
 
     Args:
         path: the file, plain or compressed.
@@ -100,24 +105,38 @@ def read_answers(path: Path, *, labelled: bool = True, needed: bool = True) -> t
         packed = [name for end in (".gz", ".xz") if (name := Path(f"{path}{end}")).is_file()]
         hint = f"Did you mean {packed[0]}?" if packed else "Give a .tsv, .csv or .ts file."
         raise InputError(f"expected a file of time series, but there is no file {path}. {hint}")
-    form = path.with_suffix("").suffix if path.suffix in (".gz", ".xz") else path.suffix
+    form = _form(path)
     try:
         # before its first tab, a line has its label, which may be missing
         spare = None if form in (".csv", ".ts") else " "
         lines = [line.strip(spare) for line in read_text(path).splitlines()]
-        said = {tuple(line.lower().split()[:2]) for line in lines if line.startswith("@")}
-        labelled = labelled and ("@classlabel", "false") not in said
+        head = _head(lines) if form == ".ts" else {}
+        labelled = labelled and head.get("@classlabel", ["true"])[0].lower() != "false"
         rows = _parsed(lines, form, labelled, path)
         if labelled and needed:
             _expect_labels(rows)
+            _expect_listed(rows, head.get("@classlabel", [])[1:])
         found = _padded(rows)
-        real = labelled and (("@targetlabel", "true") in said or _fractions(found.y))
+        target = head.get("@targetlabel", ["false"])[0].lower() == "true"
+        real = labelled and (target or _fractions(found.y))
         return (found if labelled else found._replace(y=[])), real
     except (ValueError, EOFError, OSError, lzma.LZMAError) as error:
         raise InputError(
             f"expected time series in {path}, one a line, but got: {error}. Try a label and then "
             "numbers in each line (.tsv with tabs, .csv with commas), or a .ts file."
         ) from error
+
+
+def _form(path: Path) -> str:
+    """The ending of a file, below that of its packing."""
+    packed = path.suffix.lower() in (".gz", ".xz")
+    return (path.with_suffix("") if packed else path).suffix.lower()
+
+
+def _head(lines: list[str]) -> dict[str, list[str]]:
+    """What the first lines of a ``.ts`` file say, by their names; a name alone says nothing."""
+    words = [line.split() for line in lines if line.startswith("@")]
+    return {name.lower(): values for name, *values in words if values}
 
 
 class _Line(NamedTuple):
@@ -133,7 +152,7 @@ def _parsed(lines: list[str], form: str, labelled: bool, path: Path) -> list[_Ro
     written: list[_Line] = []
     rows: list[_Row] = []
     for place, line in enumerate(lines, 1):
-        if not line.strip() or line[0] in "#@":
+        if not line.strip() or _is_remark(line, form):
             continue
         with _at(place):
             if form == ".ts":
@@ -144,6 +163,11 @@ def _parsed(lines: list[str], form: str, labelled: bool, path: Path) -> list[_Ro
         with _at(one.place):
             rows.append(_Row(_column(one.values), one.label, one.place))
     return rows
+
+
+def _is_remark(line: str, form: str) -> bool:
+    """Whether a line is no series: in a table, a label may begin as a remark does."""
+    return line[0] in "#@" and (form == ".ts" or ("," if form == ".csv" else "\t") not in line)
 
 
 @contextmanager
@@ -173,6 +197,8 @@ def _names_columns(lines: list[_Line], labelled: bool, path: Path) -> bool:
         return False
     first, others = lines[0], [one.label for one in lines[1:]]
     if not any(map(_number, first.values)):
+        if labelled:
+            _expect_label_first(first)
         return True
     if len(first.values) + labelled < 3 or not _counts(first.values):
         return False
@@ -188,6 +214,15 @@ def _names_columns(lines: list[_Line], labelled: bool, path: Path) -> bool:
         ),
     )
     return named
+
+
+def _expect_label_first(names: _Line) -> None:
+    """Refuse a table whose last column is named as that of the labels, which come first."""
+    last = names.values[-1]
+    if last.lower() in LABELS and names.label.lower() not in LABELS:
+        raise ValueError(
+            f"{last!r} as the name of the last column, where labels come first (line {names.place})"
+        )
 
 
 def _counts(values: list[str]) -> bool:
@@ -216,6 +251,17 @@ def _expect_labels(rows: list[_Row]) -> None:
             )
 
 
+def _expect_listed(rows: list[_Row], listed: list[str]) -> None:
+    """Refuse a label that a file does not list although it lists some, however it is written."""
+    numbers = {*_numbers(listed)}
+    for row in rows if listed else []:
+        if row.label not in ("", "?", *listed) and not numbers.intersection(_numbers([row.label])):
+            raise ValueError(
+                f"the label {row.label}, which is not among those of @classLabel "
+                f"({', '.join(listed)}) (line {row.line})"
+            )
+
+
 def _number(text: str) -> bool:
     try:
         float(text)
@@ -224,7 +270,7 @@ def _number(text: str) -> bool:
     return True
 
 
-def _column(values: list[str]) -> NDArray[np.float32]:
+def _column(values: list[str]) -> NDArray[np.float64]:
     """One dimension, without what fills a table up behind its end."""
     ends = [place for place, value in enumerate(values, 1) if value.strip().lower() not in _FILL]
     if not ends:
@@ -232,17 +278,16 @@ def _column(values: list[str]) -> NDArray[np.float32]:
     return _floats([value.strip() or "nan" for value in values[: ends[-1]]])[:, None]
 
 
-def _floats(texts: list[str]) -> NDArray[np.float32]:
-    """Numbers, of which some may be missing (NaN) but none infinite."""
-    with np.errstate(over="ignore"):  # which is told below
-        found = np.array(texts, np.float32)
-    if (beyond := np.isinf(found)).any():
+def _floats(texts: list[str]) -> NDArray[np.float64]:
+    """Numbers, of which some may be missing (NaN) but none is too large for a network."""
+    found = np.array(texts, np.float64)
+    if (beyond := np.abs(found) > np.finfo(np.float32).max).any():
         text = texts[int(beyond.argmax())].strip()
         raise ValueError(f"the value {text}, which is infinite in single precision")
     return found
 
 
-def _parse_ts(line: str, labelled: bool) -> tuple[NDArray[np.float32], str]:
+def _parse_ts(line: str, labelled: bool) -> tuple[NDArray[np.float64], str]:
     *dimensions, label = line.split(":") if labelled else [*line.split(":"), ""]
     if not dimensions:
         raise ValueError("a line without colons")
@@ -274,7 +319,7 @@ def _padded(rows: list[_Row]) -> Series:
     if len(dimensions) > 1:
         raise ValueError(f"series of {dimensions[0]} and of {dimensions[1]} dimensions")
     lengths = np.array([len(row.values) for row in rows])
-    x = np.zeros((len(rows), lengths.max(), dimensions[0]), np.float32)
+    x = np.zeros((len(rows), lengths.max(), dimensions[0]))
     for place, row in enumerate(rows):
         x[place, : len(row.values)] = row.values
     if (missing := np.isnan(x).any((1, 2))).any():

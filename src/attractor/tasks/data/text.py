@@ -28,7 +28,7 @@ def read_text(path: Path) -> str:
     Raises:
         ValueError, OSError, EOFError, lzma.LZMAError: if it is damaged or not UTF-8.
     """
-    read = UNPACK.get(path.suffix, bytes)(path.read_bytes())
+    read = UNPACK.get(path.suffix.lower(), bytes)(path.read_bytes())
     return TextIOWrapper(BytesIO(read), encoding="utf-8-sig").read()
 
 
