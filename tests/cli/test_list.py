@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from attractor.cli import catalogue
 from attractor.cli.catalogue import TABLES, table_of
 from attractor.cli.commands import app
 from attractor.cli.entry import arguments, entry, sections
@@ -17,6 +19,7 @@ from attractor.errors import InputError
 from attractor.optimisers import OPTIMISERS
 
 TOLD = [kind for kind in TABLES if kind != "experiments"]
+MARKUP = re.compile(r"[`$\\*]|\]\[|\]\(")
 
 
 def test_experiments_are_listed_without_torch() -> None:
@@ -58,6 +61,18 @@ def test_every_entry_tells_its_options_its_paper_and_an_example(kind: str) -> No
         assert found["example"], name
         silent = [option["option"] for option in found["options"] if not option["what"]]
         assert not silent, (name, silent)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_list_is_read_as_plain_words(kind: str) -> None:
+    """A terminal shows neither roles nor equations nor quoted code."""
+    marked = [row["what"] for row in getattr(catalogue, kind)() if MARKUP.search(row["what"])]
+    assert marked == []
+
+
+def test_markup_is_seen() -> None:
+    for text in (":math:`T_g`", "of `DER`", "$x$", r"a \odot b", "**bold**", "[a][b]"):
+        assert MARKUP.search(text)
 
 
 def test_one_cell_in_words_and_json() -> None:

@@ -28,7 +28,7 @@ class ClockworkInput(NamedTuple):
 
 
 class ClockworkCell(GatedCell[ClockworkInput, ClockworkState]):
-    r"""Clockwork RNN: groups of units of which each moves at every :math:`T_g`-th step only.
+    r"""Clockwork RNN: groups of units, each of which moves at its own rate and rests in between.
 
     .. math::
         \hat h_t &= \tanh(W x_t + U h_{t-1} + b) \\

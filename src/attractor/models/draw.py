@@ -16,7 +16,7 @@ from attractor.models.attention_window import window
 
 
 class DRAW(nn.Module):
-    r"""Deep recurrent attentive writer: what an image is thought to be is drawn onto a canvas.
+    r"""Deep recurrent attentive writer: it draws an image onto a canvas, step by step.
 
     .. math::
         \hat x_t &= x - \sigma(c_{t-1}) \\

@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 class Clockwork(Recurrent):
-    """Clockwork RNN: groups of units of which each moves at every :math:`T_g`-th step only.
+    """Clockwork RNN: groups of units, each of which moves at its own rate and rests in between.
 
     A `Recurrent` layer of `attractor.cells.ClockworkCell`, which has the equations.
     """

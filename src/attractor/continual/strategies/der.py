@@ -19,7 +19,7 @@ Memories = tuple[Batch, Tensor] | None
 
 
 class DER(Strategy):
-    r"""Dark experience replay: say to memories what was said to them when they came.
+    r"""Dark experience replay: keep giving memories the outputs they had when they were stored.
 
     .. math::
         L = L_V + \alpha\, \frac{1}{|B_M| C} \sum_{i \in B_M} \| h_\theta(x_i) - z_i \|^2

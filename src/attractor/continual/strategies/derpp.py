@@ -16,7 +16,7 @@ from attractor.tasks.streams import Stream
 
 
 class DERpp(Strategy):
-    r"""DER++: old answers as in `DER`, and the labels of other memories too.
+    r"""DER++: match old outputs as DER does, and learn the labels of other memories too.
 
     .. math::
         L = L_V + \alpha\, \frac{1}{|B_M| C} \sum_{i \in B_M} \| h_\theta(x_i) - z_i \|^2

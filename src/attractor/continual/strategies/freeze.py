@@ -14,7 +14,7 @@ from attractor.tasks.streams import Stream
 
 
 class Freeze(Strategy):
-    r"""Freeze all but some layers after the first task: with an `HCN`, the split-HCN.
+    r"""Freeze all but some layers after the first task; with an HCN it is the split-HCN.
 
     .. math::
         \theta_{kept} \leftarrow \theta_{kept} - \alpha \nabla L_V, \qquad

@@ -16,7 +16,7 @@ from attractor.tasks.streams import Stream
 
 
 class LwF(Strategy):
-    r"""Learning without forgetting: keep saying about old classes what the old network says.
+    r"""Learning without forgetting: keep the outputs of the old network for the old classes.
 
     .. math::
         L = L_V + \lambda\, T^2 \frac{1}{|B|} \sum_{i \in B}

@@ -15,7 +15,7 @@ from attractor.tasks.streams import Stream
 
 
 class MAS(Strategy):
-    r"""Memory aware synapses: hold on to weights on which the outputs depend, whatever is right.
+    r"""Memory aware synapses: hold on to the weights that the outputs depend on; needs no labels.
 
     .. math::
         L &= L_V + \lambda \sum_k \Omega_k (\theta_k - \theta^*_k)^2 \\

@@ -14,7 +14,7 @@ from attractor.tasks.streams import Stream
 
 
 class SI(Strategy):
-    r"""Synaptic intelligence: hold on to weights on whose way the loss fell.
+    r"""Synaptic intelligence: hold on to the weights whose changes lowered the loss.
 
     .. math::
         L &= L_V + c \sum_k \Omega_k (\theta_k - \theta^*_k)^2 \\

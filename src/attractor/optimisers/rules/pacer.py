@@ -47,7 +47,7 @@ class Pace(NamedTuple):
 
 
 class Pacer(Rule):
-    r"""The successor of `Anytime`: it paces each tensor, and may correct each step by a network.
+    r"""The successor of anytime: it paces each tensor, and a network may correct each step.
 
     .. math::
         m_t &= \mu m_{t-1} + (1 - \mu) g_t, \qquad
