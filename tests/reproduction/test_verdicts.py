@@ -156,6 +156,30 @@ def test_claims_can_come_out_false_and_many_are_harder() -> None:
     assert (never.verdict, never.p) == ("not shown", 1.0)
 
 
+BOTH: tuple[Budget, ...] = ("full", "quick")
+
+
+@pytest.mark.parametrize(
+    ("test", "tail", "times"), [("same", "greater", 2), ("same", "less", 2), ("no lower", "less", 1)]
+)
+def test_a_claim_of_a_margin_is_contradicted_alone_and_not_in_a_family(
+    test: str, tail: Any, times: int
+) -> None:
+    sign = 1 if tail == "greater" else -1
+    ours = {seed: sign * value for seed, value in enumerate((0.12, 0.3, 0.2, 0.26, 0.4))}
+    found = paired(claim(test, margin=0.1), ours, dict.fromkeys(ours, 0.0))
+    beyond = stats.ttest_1samp([*ours.values()], sign * 0.1, alternative=tail).pvalue
+    assert found.contrary == pytest.approx(times * beyond)
+    assert 0.01 < times * beyond < 0.05
+    (alone,) = corrected([found])
+    assert (alone.verdict, alone.corrected) == ("contradicted", pytest.approx(2 * times * beyond))
+    luck = [Finding(claim(), 5, 0.0, 1.0, p=0.9) for _ in range(20)]
+    among = corrected([found, *luck])[0]
+    assert (among.verdict, among.corrected) == ("not shown", 1.0)
+    near = paired(claim(test, margin=1.0), ours, dict.fromkeys(ours, 0.0))
+    assert corrected([near, *luck])[0].verdict == "holds"
+
+
 def row(label: str, seed: int, value: float, **more: Any) -> Row:
     own: dict[str, Any] = {"split": END, "step": 9, "measure": "accuracy", "budget": "full"} | more
     return Row(experiment="demo", label=label, seed=seed, run="r", value=value, **own)
@@ -389,6 +413,30 @@ def test_a_run_counts_in_a_window_if_it_diverged_after_it(at: int, n: int, lost:
     window = claim("lower", split="train", first=10, last=20)
     found = examined(window, Outcomes(rows))
     assert (found.n, found.right, found.diverged) == (n, n, lost)
+
+
+def test_that_training_does_not_diverge_is_a_claim_on_every_run_that_ended() -> None:
+    rows = [row("A", seed, 0.3, measure="loss") for seed in (0, 1, 3)]
+    rows += [row("A", seed, 1.0, measure="diverged") for seed in (2, 4)]
+    rows.append(row("B", 0, 1.0, measure="diverged"))
+    outcomes = Outcomes(rows)
+    assert outcomes.final("demo", "A", "diverged") == {0: 0.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: 1.0}
+    assert outcomes.diverged("demo", "A") == {2, 4}
+    stable = Claim("", "demo", "A", "", "diverged", "lower", bound=0.5)
+    found = examined(stable, outcomes)
+    assert (found.n, found.right, found.diverged) == (5, 3, 0)
+    assert found.difference == pytest.approx(0.4 - 0.5)
+
+
+def test_a_quick_budget_may_have_a_bound_of_its_own() -> None:
+    rows = [row("A", seed, 0.3 + seed / 10, budget=budget) for seed in range(4) for budget in BOTH]
+    rows = [one._replace(experiment=one.budget) for one in rows]
+    bounded = Claim("", "full", "A", "", "accuracy", "lower", "quick", bound=0.2, quick_bound=0.7)
+    for budget, right, bound in zip(BOTH, (0, 4), (0.2, 0.7), strict=True):
+        found = examined(bounded, Outcomes(rows), budget)
+        assert (found.right, found.claim.bound) == (right, bound)
+    plain = replace(bounded, quick_bound=None)
+    assert examined(plain, Outcomes(rows), "quick").claim.bound == 0.2
 
 
 def test_runs_without_a_number_are_told() -> None:

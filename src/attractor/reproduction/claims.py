@@ -91,6 +91,8 @@ def examined(claim: Claim, outcomes: Outcomes, budget: Budget = "full") -> Findi
     """One claim, before the correction for many tests."""
     own = budget == "full" or claim.experiment in WITHOUT_RUNS
     experiment = claim.experiment if own else claim.quick
+    if not own and claim.quick_bound is not None:
+        claim = replace(claim, bound=claim.quick_bound)
     if experiment is None:
         return Finding(claim, 0)
     label, beside = (claim.label(name, budget) for name in (claim.ours, claim.other))

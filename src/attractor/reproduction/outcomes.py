@@ -5,7 +5,7 @@ import gzip
 import io
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,7 @@ END = "end"
 """The split under which a run's final measures stand; those on the way have their own."""
 
 DIVERGED = "diverged"
-"""In the place of a measure: 1 for a run that had no end but this."""
+"""In the place of a measure: 1 for a run that had no end but this. Others have no such row."""
 
 _TASK = re.compile(r"task_\d+")
 
@@ -76,9 +76,20 @@ class Outcomes:
         return bool(self.rows)
 
     def final(self, experiment: str, label: str, measure: str) -> dict[int, float]:
-        """By seed, the measure that the runs of a variant ended with."""
+        """By seed, the measure that the runs of a variant ended with.
+
+        Every run that ended has a number for ``diverged``: 0 if it did not.
+        """
         found = self._index.get((experiment, label, END, measure), {})
-        return {seed: next(iter(values.values())) for seed, values in sorted(found.items())}
+        ends = {seed: next(iter(values.values())) for seed, values in sorted(found.items())}
+        if measure == DIVERGED:
+            ended = {row.seed for row in self._ended(experiment, label)}
+            ends = {seed: ends.get(seed, 0.0) for seed in sorted(ended)}
+        return ends
+
+    def _ended(self, experiment: str, label: str) -> Iterator[Row]:
+        wanted = (experiment, label, END)
+        return (row for row in self.rows if (row.experiment, row.label, row.split) == wanted)
 
     def compared(
         self, experiment: str, measure: str, labels: Iterable[str], bound: float = 0.0
@@ -99,7 +110,7 @@ class Outcomes:
 
     def diverged(self, experiment: str, label: str) -> set[int]:
         """The seeds whose runs diverged, and so have no other measure but whether they solved."""
-        return set(self.final(experiment, label, DIVERGED))
+        return set(self._index.get((experiment, label, END, DIVERGED), {}))
 
     def over_tasks(self, experiment: str, label: str) -> dict[int, float]:
         """By seed, 1.96 standard deviations over the tasks of a stream, after the last of them."""

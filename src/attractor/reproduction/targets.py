@@ -107,6 +107,7 @@ class Claim:
             tests), ``no lower`` (by more than ``margin``, one-sided) or ``steadier`` (paired t test
             on distances from the median).
         bound: a number in the place of the other variant.
+        quick_bound: that of a quick budget, if it is another.
         quick_labels: by the label of a variant, the one that the quick experiment has for it.
         margin: what counts as the same, in units of the measure.
         split: takes the mean of a logged row of this split, from step ``first`` to ``last``, or
@@ -126,6 +127,7 @@ class Claim:
     test: Test = "higher"
     quick: str | None = None
     bound: float | None = None
+    quick_bound: float | None = None
     quick_labels: Mapping[str, str] = field(default_factory=dict)
     margin: float = 0.0
     split: str | None = None
