@@ -289,54 +289,6 @@ def test_it_separates_blobs_as_scikit_learns_check_of_classifiers_asks() -> None
     assert model.score(x, y) > 0.83
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-13, 1e13])
-def test_scores_are_the_same_at_any_scale_and_offset(scale: float) -> None:
-    x, y = waves()
-    proba = quick(epochs=3).fit(x, y).predict_proba(x)
-    told = quick(epochs=3).fit(x * scale, y).predict_proba(x * scale)
-    np.testing.assert_allclose(told, proba, atol=1e-4)
-    far = quick(epochs=3).fit(x + 1e9, y).predict_proba(x + 1e9)
-    np.testing.assert_allclose(far, proba, atol=1e-4)
-    still = np.stack([x, np.full_like(x, 0.1 * scale)], 2)
-    assert quick(epochs=1).fit(still, y).scaler_.std[1] == 1
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e300])
-def test_numbers_of_any_size_are_told(scale: float) -> None:
-    x = RNG.normal(size=(40, 4))
-    y = 5 + x[:, -1]
-    said = quick(RecurrentRegressor, epochs=3).fit(x, y).predict(x)
-    again = quick(RecurrentRegressor, epochs=3).fit(x, y * scale).predict(x)
-    np.testing.assert_allclose(again / scale, said, rtol=1e-4)
-
-
-def test_a_fit_that_is_refused_leaves_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise InputError("refused while training")
-
-    x, y = waves()
-    models = quick(epochs=1).fit(x, y), quick(RecurrentRegressor, epochs=1).fit(x, 1.0 * (y > "g"))
-    before = [(model.predict(x), {**vars(model)}) for model in models]
-    monkeypatch.setattr("attractor.estimators.base.fit", refuse)
-    for model, (said, attributes) in zip(models, before, strict=True):
-        with pytest.raises(InputError, match="refused while training"):
-            model.fit(ragged(40)[0], np.arange(40) % 4)
-        assert vars(model) == attributes
-        assert (model.predict(x) == said).all()
-
-
-def test_doubles_by_default_change_nothing_about_the_type_of_a_network() -> None:
-    x, y = waves()
-    torch.set_default_dtype(torch.float64)
-    try:
-        for kind in (RecurrentClassifier, RecurrentRegressor):
-            model = quick(kind, epochs=1).fit(x, y == "slow")
-            assert {p.dtype for p in model.network_.parameters()} == {torch.float32}
-            assert model.predict(x).shape == (40,)
-    finally:
-        torch.set_default_dtype(torch.float32)
-
-
 X, Y = waves(12, 6)
 NAN = X.copy()
 NAN[3, 4] = np.nan

@@ -1,13 +1,19 @@
 """``attractor compare``: which cell to take for a user's own time series."""
 
 import json
+import shlex
 from typing import Annotated
 
 import typer
 
 from attractor.cli.fit import Answer, File, Labels, in_flags
 
-FLAGS = {name: f"--{name}" for name in ("parameters", "seconds", "folds")}
+FLAGS = {
+    "parameters": "--parameters",
+    "seconds": "--seconds",
+    "folds": "--folds",
+    "random_state": "--seed",
+}
 """What arguments of a comparison are called on the command line."""
 
 
@@ -30,14 +36,18 @@ def compare(
     from attractor.cli.progress import counted
     from attractor.cli.tables import table
     from attractor.cli.text import visible, warn
-    from attractor.estimators.compare import TRIED
+    from attractor.estimators.compare import TRIED, expect_arguments
     from attractor.estimators.compare import compare as compared
-    from attractor.estimators.reading import read, with_answers
+    from attractor.estimators.reading import kind_told, read, with_answers
+    from attractor.report.fitted import answers_flag
     from attractor.results.numbers import duration
 
+    cells = tuple(cell or TRIED)
+    with in_flags(FLAGS):
+        expect_arguments(cells, parameters, seconds, folds, seed)
     given = read(file, answers=answers.value)
     x, y = with_answers(given, file)
-    cells = tuple(cell or TRIED)
+    warn(kind_told(given, answers.value))
     if not quiet:
         longest = duration(len(cells) * folds * seconds)
         warn(f"{len(cells)} cells, {folds} folds, {seconds:g} s each: up to about {longest}")
@@ -86,7 +96,6 @@ def compare(
     columns = ["cell", "units", "parameters", found.measure, "95%", "p", "seconds"]
     table(columns, lines, right=range(1, len(columns)))
     typer.echo(found.advice)
-    typer.echo(
-        visible(f"attractor fit {file} --cell {found.best.cell} "
-                f"--hidden-size {found.best.hidden_size}")
-    )  # fmt: skip
+    best = ["--cell", found.best.cell, "--hidden-size", str(found.best.hidden_size)]
+    command = ["attractor", "fit", str(file), *best, *answers_flag(answers.value)]
+    typer.echo(visible(shlex.join(command)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated, Any
 
 import typer
@@ -52,6 +53,8 @@ def in_flags(flags: Mapping[str, str]) -> Iterator[None]:
             said = said.replace(f"expected {name} to be", f"expected {flag} to be")
             said = re.sub(rf"\b{name}=None\b", f"no {flag}", said)
             said = re.sub(rf"\b{name}=(?=[-\d])", f"{flag} ", said)
+            said = re.sub(rf"\bRecurrent\w+\({name}=\.\.\.\)", flag, said)
+        said = re.sub(r"\bRecurrentRegressor\b(?!\()|\breal=True\b", "`--answers numbers`", said)
         raise InputError(said) from error
 
 
@@ -68,7 +71,10 @@ def expect_option(text: str) -> str:
 def fit(
     file: File,
     cell: Annotated[str, typer.Option(help="Any of `attractor list cells`.")] = "lstm",
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")] = Path("model"),
+    # text, since a path would make of nothing the folder that one is in
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="The folder to write.", metavar="PATH")
+    ] = "model",
     hidden_size: Annotated[int, typer.Option(help="Units of a layer.")] = 64,
     layers: Annotated[int, typer.Option(help="Layers.")] = 1,
     option: Annotated[
@@ -93,19 +99,20 @@ def fit(
     from attractor.cli.progress import counted
     from attractor.cli.text import visible, warn
     from attractor.estimators import RecurrentClassifier, RecurrentRegressor, save
-    from attractor.estimators.files import expect_free
-    from attractor.estimators.reading import read, with_answers
+    from attractor.estimators.reading import kind_told, read, with_answers
+    from attractor.estimators.scores import said_of_held, scores
     from attractor.experiments.changes import changed
-    from attractor.files import check_target
     from attractor.report.build import write
     from attractor.report.fitted import FLAGS, fitted
+    from attractor.results.numbers import plain
     from attractor.runs.memory import keep_memory
 
     keep_memory()
+    folder = _folder(out)
     given = read(file, answers=answers.value)
     x, y = with_answers(given, file)
-    expect_free(out, force=force)
-    check_target(out / PAGE, "--out")
+    _expect_free(folder, force)
+    warn(kind_told(given, answers.value))
     kind = RecurrentRegressor if given.real else RecurrentClassifier
     asked = [f"options.{expect_option(one)}" for one in option or []]
     options = changed({"options": {}}, asked)["options"]
@@ -123,25 +130,57 @@ def fit(
         random_state=seed,
     )
     with (
-        in_flags(FLAGS),
+        in_flags({"cell": "--cell", **FLAGS}),
         counted(f"{cell} on {file.name}", "epoch", quiet=quiet) as show,
     ):
         model.fit(x, y, on_rows=lambda rows: show(rows[-1]["epoch"], epochs, rows[-1]))
-    save(model, out, force=force)
-    write(fitted(model, x, y, name=file.name), out / PAGE)
+    save(model, folder, force=force)
+    write(fitted(model, x, y, name=file.name, answers=answers.value), folder / PAGE)
+    measured = model.valid_
+    if given.real and model.held_:  # in the unit of the labels, which the loss is not
+        measured = scores(y[model.held_], said_of_held(model, x), named=False)
     found: dict[str, Any] = {
-        "model": str(out),
-        "report": str(out / PAGE),
+        "model": str(folder),
+        "report": str(folder / PAGE),
         "series": len(y),
         "held_back": len(model.held_),
         "parameters": sum(p.numel() for p in model.network_.parameters()),
         "learning_rate": model.learning_rate_,
-        "valid": model.valid_,
+        "valid": {**model.valid_, **measured},
     }
     if as_json:
         typer.echo(json.dumps(found, indent=1))
         return
-    for name, value in model.valid_.items():
-        warn(f"{name} on the {len(model.held_)} series that were held back: {value:.4f}")
+    for name, value in measured.items():
+        told = f"{name.replace('_', ' ')} on the {len(model.held_)} series that were held back"
+        warn(f"{told}: {plain(value) if given.real else f'{value:.4f}'}")
     typer.echo(visible(found["model"]))
     typer.echo(visible(found["report"]))
+
+
+def _folder(out: str) -> Path:
+    if not out:
+        raise InputError("expected the name of a folder for --out, but got none. Try --out model.")
+    return Path(out)
+
+
+def _expect_free(folder: Path, force: bool) -> None:
+    """Refuse a folder that cannot be written, or has what is not ours, before any work is done."""
+    from attractor.estimators.files import expect_free
+    from attractor.files import check_target, explained
+
+    page = folder / PAGE
+    with explained(folder):
+        expect_free(folder, force=force)
+        check_target(page, "--out")
+        made = [one for one in (folder, *folder.parents) if not one.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+        for one in made:
+            one.rmdir()
+    if page.exists() and not force:
+        raise InputError(
+            f"expected a folder without a {PAGE}, but there is one in {folder}. Choose another, or "
+            "replace it: --force."
+        )

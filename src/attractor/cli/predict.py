@@ -47,6 +47,7 @@ def predict(
         answers="classes" if named else "numbers",
         labelled=labels is not Labelled.none,
         needed=labels is Labelled.check,
+        otherwise="--labels ignore",
     )
     right = given.y
     if right is not None and isinstance(fitted, RecurrentClassifier):

@@ -1,5 +1,6 @@
 """Answers as users have them, classes or numbers, as arrays that are known to be whole."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,11 @@ def classes_of(y: Any, owner: str, otherwise: str) -> NDArray[Any]:
         ) from error
     _expect_whole(found)
     try:
-        check_classification_targets(found)
+        with (
+            warnings.catch_warnings()
+        ):  # of many classes, which are refused where they are too many
+            warnings.filterwarnings("ignore", "The number of unique classes")
+            check_classification_targets(found)
     except ValueError as error:
         raise InputError(
             f"expected the class of each series, but: {error} Try {otherwise}."
@@ -53,6 +58,11 @@ def numbers_of(y: Any, owner: str, otherwise: str) -> NDArray[np.float64]:
         array([1., 2.])
     """
     _expect_given(y, owner, "a number for")
+    if getattr(getattr(y, "dtype", None), "kind", "") in ("m", "M"):
+        raise InputError(
+            f"expected a number for each series, but got dates ({y.dtype}). Give numbers, such as "
+            "days since the first."
+        )
     try:
         found: NDArray[np.float64] = check_array(
             y, ensure_2d=False, dtype=np.float64, input_name="y"
@@ -78,6 +88,10 @@ def _expect_given(y: Any, owner: str, what: str) -> None:
     if y is None:
         raise InputError(
             f"{owner} requires y to be passed, but the target y is None. Give {what} each series."
+        )
+    if np.ma.is_masked(y):
+        raise InputError(
+            "expected an answer for each series, but some are masked. Leave these series out."
         )
 
 

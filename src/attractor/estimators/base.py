@@ -314,10 +314,12 @@ def _expect_held(groups: Tensor, share: float) -> None:
     sizes = groups.bincount()
     least = math.floor(0.5 / share) + 1 if share > 0 else 0
     if len(sizes) > 1 and int(sizes.max()) < least:
+        many = 2 * len(sizes) > len(groups)
+        hint = "RecurrentRegressor if they are numbers, or " if many else ""
         raise InputError(
             f"expected a class of at least {least} series to keep a share of {share:g} for "
             f"validation, but the largest of the {len(sizes)} classes has {int(sizes.max())} of "
-            f"{len(groups)}. Try validation=0."
+            f"{len(groups)}. Try {hint}validation=0."
         )
 
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 from torch import nn
 
+from attractor.cells import CELLS
 from attractor.checks import positive, whole
-from attractor.errors import InputError
+from attractor.errors import InputError, unknown
 from attractor.estimates import Estimate, holm
 from attractor.estimators.answers import classes_of, expect_one_each, numbers_of
 from attractor.estimators.base import RecurrentEstimator
@@ -31,6 +32,8 @@ TRIED = ("lstm", "gru", "janet", "nru", "decaynet", "fastgrnn")
 """Cells that are tried unless others are named: gated ones of different kinds, all with kernels."""
 Series = NDArray[np.float64] | list[NDArray[np.float64]]
 """All in an array, or one by one where they are not equally long."""
+MOST = 10_000_000
+"""Weights of a network that is tried."""
 EPOCHS = 100_000
 """So many that the time decides."""
 
@@ -129,22 +132,14 @@ def compare(
         >>> sorted(trial.cell for trial in found.trials), found.measure
         (['gru', 'rnn'], 'accuracy')
     """
-    if len({*cells}) != len(cells) or len(cells) < 2:
-        raise InputError(
-            f"expected at least two different cells to compare, but got {', '.join(cells)}. "
-            "Try lstm and gru."
-        )
-    positive("seconds", seconds)
+    expect_arguments(cells, parameters, seconds, folds, random_state)
     kind: type[RecurrentEstimator] = RecurrentRegressor if real else RecurrentClassifier
     found = sequences(x)
     series, features = _arrays(found), found.x.shape[2]
-    with warnings.catch_warnings():  # of many classes, which are refused below
-        warnings.filterwarnings("ignore", "The number of unique classes")
-        answers = (numbers_of if real else classes_of)(y, "compare", f"real={not real}")
+    answers = (numbers_of if real else classes_of)(y, "compare", f"real={not real}")
     expect_one_each(len(series), len(answers))
-    parts = _parts(answers, whole("folds", folds, 2), real, random_state)
+    parts = _parts(answers, folds, real, random_state)
     outputs = answers[0].size if real else len(np.unique(answers))
-    whole("parameters", parameters, 1)
 
     def network(cell: str, units: int) -> nn.Module:
         return kind(cell, units)._network(features, outputs, 0)
@@ -182,6 +177,39 @@ def compare(
         for cell in cells
     ]
     return Comparison("r2" if real else "accuracy", ranked(trials))
+
+
+def expect_arguments(
+    cells: Sequence[str], parameters: int, seconds: float, folds: int, random_state: int
+) -> None:
+    """Refuse arguments of a comparison that are wrong whatever the series are.
+
+    Args:
+        cells: which to try.
+        parameters: weights of a network.
+        seconds: for each fit.
+        folds: parts of the cross-validation.
+        random_state: decides the folds; the seed of the last fit is larger by their number.
+    """
+    for cell in cells:
+        if cell not in CELLS:
+            raise unknown("cell", cell, CELLS)
+    if len({*cells}) != len(cells) or len(cells) < 2:
+        raise InputError(
+            f"expected at least two different cells to compare, but got {', '.join(cells)}. "
+            "Try lstm and gru."
+        )
+    positive("seconds", seconds)
+    whole("folds", folds, 2)
+    for name, value, least, most in (
+        ("parameters", parameters, 1, MOST),
+        ("random_state", random_state, 0, 2**32 - folds),
+    ):
+        if whole(name, value, least) > most:
+            raise InputError(
+                f"expected {name} to be at most {most}, but got {value}. Try {name}="
+                f"{10_000 if name == 'parameters' else 0}."
+            )
 
 
 def ranked(trials: Sequence[Trial]) -> list[Trial]:
@@ -267,9 +295,11 @@ def _expect_classes(y: NDArray[Any], folds: int) -> None:
     # of the largest, three are left to learn from beside any fold, of which one is held back
     least = next(n for n in count(folds) if n - math.ceil(n / folds) >= 3)
     if most < least:
+        many = 2 * len(names) > len(y)
+        hint = "Try real=True if they are numbers." if many else "Give more series of a class."
         raise InputError(
             f"expected a class of at least {least} series for {folds} folds, but the largest of "
-            f"{len(names)}, the class {name}, has {most}. Give more series of a class."
+            f"{len(names)}, the class {name}, has {most}. {hint}"
         )
     if (counts >= 2).sum() < 2:
         raise InputError(

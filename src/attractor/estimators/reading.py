@@ -33,7 +33,12 @@ class Given(NamedTuple):
 
 
 def read(
-    path: str | Path, *, answers: Answers = "auto", labelled: bool = True, needed: bool = True
+    path: str | Path,
+    *,
+    answers: Answers = "auto",
+    labelled: bool = True,
+    needed: bool = True,
+    otherwise: str = "--answers classes",
 ) -> Given:
     """The series of a ``.tsv`` or ``.csv`` file, or of a ``.ts`` file: see `read_answers`.
 
@@ -42,6 +47,7 @@ def read(
         answers: what its labels are.
         labelled: whether it has labels.
         needed: whether they are read; if not, some may be missing.
+        otherwise: what to try where they are no numbers although they should be.
 
     Example:
         >>> import tempfile
@@ -66,8 +72,47 @@ def read(
         return Given(x, np.array([float(label) for label in series.y]), True)
     except ValueError as error:
         raise InputError(
-            f"expected numbers as labels in {path}, but: {error}. Try --answers classes."
+            f"expected numbers as labels in {path}, but: {error}. Try {otherwise}."
         ) from error
+
+
+def kind_told(given: Given, answers: Answers) -> str:
+    """What the labels of a file are taken for, and why.
+
+    Args:
+        given: as `read` gives them, with labels.
+        answers: what was asked for.
+
+    Example:
+        >>> kind_told(Given(None, np.array([0.11, 2.3]), True), "auto")
+        'labels are numbers that are not all whole: a regression, from 0.11 to 2.3 (--answers \
+classes for classes)'
+        >>> kind_told(Given(None, np.array(["up", "down"]), False), "auto")
+        'labels are words: 2 classes'
+    """
+    assert given.y is not None
+    if given.real:
+        is_whole = all(float(one).is_integer() for one in given.y)
+        why = "numbers, as the file says" if is_whole else "numbers that are not all whole"
+        kind = f"a regression, from {given.y.min():g} to {given.y.max():g}"
+        hint = " (--answers classes for classes)"
+    else:
+        named = sorted({*given.y.tolist()})
+        counted = all(_is_number(one) for one in named)
+        why = "whole numbers" if counted else "words"
+        kind = f"{len(named)} class{'' if len(named) == 1 else 'es'}"
+        hint = " (--answers numbers for a regression)" if counted else ""
+    if answers == "auto":
+        return f"labels are {why}: {kind}{hint}"
+    return f"labels are {answers}, as --answers says: {kind}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def class_name(label: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from attractor.errors import InputError
+from attractor.estimators.base import RecurrentEstimator
 from attractor.estimators.classifier import RecurrentClassifier
 from attractor.estimators.reading import class_name
 
@@ -28,6 +29,18 @@ def scores(right: NDArray[Any], said: NDArray[Any], *, named: bool) -> dict[str,
         "root_mean_squared_error": wrong**0.5,
         **({"r2": 1 - wrong / spread} if spread > 0 else {}),
     }
+
+
+def said_of_held(model: RecurrentEstimator, x: Any) -> NDArray[Any]:
+    """What a model says of the series that were held back while it was fitted.
+
+    Args:
+        model: fitted.
+        x: all the series that it was fitted to.
+    """
+    chosen = [x[i] for i in model.held_] if isinstance(x, list) else x[model.held_]
+    found: NDArray[Any] = model.predict(chosen)
+    return found
 
 
 def as_classes(model: RecurrentClassifier, right: NDArray[Any], path: Path) -> NDArray[Any]:

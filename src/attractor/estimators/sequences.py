@@ -43,6 +43,7 @@ def sequences(given: Any) -> Sequences:
         if not given:
             raise InputError(f"expected at least one series, but got none. {HINT}")
         given = [_detached(one) for one in given]
+    _expect_unmasked(given if isinstance(given, list | tuple) else [given])
     given = _unboxed(_detached(given))
     rows = _rows(given)
     found = _array(given) if rows is None else _padded(rows)
@@ -57,7 +58,7 @@ def _rows(given: Any) -> list[NDArray[np.float64]] | None:
         return None
     try:
         found = [np.asarray(one) for one in given]
-        _expect_real(found)
+        _expect_numbers(found)
         rows = [one.astype(np.float64) for one in found]
     except InputError:
         raise
@@ -90,7 +91,7 @@ def _padded(rows: Sequence[NDArray[np.float64]]) -> Sequences:
 
 
 def _array(given: Any) -> Sequences:
-    _expect_real([given])
+    _expect_numbers([given])
     shape = tuple(given.shape if hasattr(given, "shape") else np.asarray(given).shape)
     if len(shape) not in (2, 3):
         alone = " Reshape your data, as X[None] for one series." if len(shape) == 1 else ""
@@ -102,7 +103,10 @@ def _array(given: Any) -> Sequences:
         array = check_array(
             given, dtype="numeric", allow_nd=True, ensure_all_finite=False, ensure_min_samples=0
         )
+        _expect_numbers([array])
         x = torch.from_numpy(np.array(array, np.float64))
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(
             f"expected series of numbers, but: {' '.join(str(error).split())} {HINT}"
@@ -130,9 +134,25 @@ def _unboxed(given: Any) -> Any:
     return np.asarray(given, dtype=object) if column else given
 
 
-def _expect_real(given: Sequence[Any]) -> None:
-    """Refuse complex arrays, of which half would be lost."""
-    if any(getattr(getattr(one, "dtype", None), "kind", "") == "c" for one in given):
+def _expect_unmasked(given: Sequence[Any]) -> None:
+    """Refuse masked arrays, whose mask would be lost."""
+    for one in given:
+        if np.ma.is_masked(one):
+            raise InputError(
+                "expected whole series, but some of their values are masked. Fill in what is "
+                "masked, x.filled(...), or leave these series out."
+            )
+
+
+def _expect_numbers(given: Sequence[Any]) -> None:
+    """Refuse complex arrays, of which half would be lost, and dates, which have no scale."""
+    kinds = {getattr(getattr(one, "dtype", None), "kind", "") for one in given}
+    if kinds & {"m", "M"}:
+        raise InputError(
+            "expected series of numbers, but got dates (datetime64 or timedelta64). Leave them "
+            "out, or give numbers, such as hours since the start of a series."
+        )
+    if "c" in kinds:
         raise InputError(
             "expected series of real numbers, but: Complex data not supported. Give real and "
             "imaginary parts as features of their own."

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from attractor.estimators import RecurrentClassifier
 from attractor.estimators.base import RecurrentEstimator
+from attractor.estimators.scores import said_of_held, scores
 from attractor.report.build import page
 from attractor.report.figures import COLOURS, Figure, plot_text
 from attractor.report.seen import Seen, layout
@@ -34,7 +35,9 @@ MOST_CLASSES = 60
 """Beyond which a table of classes is not drawn."""
 
 
-def fitted(model: RecurrentEstimator, x: Any, y: NDArray[Any], *, name: str) -> str:
+def fitted(
+    model: RecurrentEstimator, x: Any, y: NDArray[Any], *, name: str, answers: str = "auto"
+) -> str:
     """One page about a fitted estimator: how it learnt, and what it takes for what.
 
     Args:
@@ -42,12 +45,11 @@ def fitted(model: RecurrentEstimator, x: Any, y: NDArray[Any], *, name: str) -> 
         x: the series that it was fitted to.
         y: their answers.
         name: of the data.
+        answers: what the labels were said to be on the command line.
     """
     sections = list(_curves(model.history_))
     if model.held_:
-        held = np.array(model.held_)
-        shown = [x[i] for i in held] if isinstance(x, list) else x[held]
-        said = model.predict(shown)
+        held, said = np.array(model.held_), said_of_held(model, x)
         if not isinstance(model, RecurrentClassifier):
             sections.append(_scatter(y[held], said))
         elif len(model.classes_) <= MOST_CLASSES:
@@ -63,7 +65,7 @@ def fitted(model: RecurrentEstimator, x: Any, y: NDArray[Any], *, name: str) -> 
         f"{f' ({found})' if found else ''}. {model.hidden_size} units, {count:,} parameters, "
         f"seed {model.random_state}. {_rate(model)}{CAUTION if model.held_ else ''}",
         sections=sections,
-        made=_command(model, name),
+        made=_command(model, name, answers),
     )
 
 
@@ -77,7 +79,7 @@ def _rate(model: RecurrentEstimator) -> str:
     )
 
 
-def _command(model: RecurrentEstimator, name: str) -> str:
+def _command(model: RecurrentEstimator, name: str, answers: str) -> str:
     """What to type to fit the same again: all that is not the default."""
     given, usual = model.get_params(), type(model)().get_params()
     words = ["attractor", "fit", name, "--cell", str(model.cell)]
@@ -86,7 +88,17 @@ def _command(model: RecurrentEstimator, name: str) -> str:
             words += [flag, str(given[parameter])]
     for option, value in (model.options or {}).items():
         words += ["--option", f"{option}={value}"]
-    return shlex.join(words)
+    return shlex.join([*words, *answers_flag(answers)])
+
+
+def answers_flag(answers: str) -> list[str]:
+    """What to type for labels to be taken for the same again.
+
+    Example:
+        >>> answers_flag("auto"), answers_flag("numbers")
+        ([], ['--answers', 'numbers'])
+    """
+    return [] if answers == "auto" else ["--answers", answers]
 
 
 def _curves(rows: Sequence[dict[str, Any]]) -> list[Seen]:
@@ -148,6 +160,6 @@ def _confusion(classes: NDArray[Any], right: NDArray[Any], said: NDArray[Any]) -
 def _scatter(right: NDArray[Any], said: NDArray[Any]) -> Seen:
     trace = {"type": "scatter", "mode": "markers", "x": right.tolist(), "y": said.tolist()}
     trace |= {"marker": {"color": COLOURS[0], "size": 6}}
-    error = float(np.sqrt(((right - said) ** 2).mean()))
+    error = scores(right, said, named=False)["root_mean_squared_error"]
     told = f"The root mean squared error on the series that were held back is {plain(error)}."
     return Seen(Figure("Said and right", False, [trace], layout("right", "said")), told)
