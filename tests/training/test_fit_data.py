@@ -193,6 +193,51 @@ def test_labels_that_do_not_count_are_no_class() -> None:
     fit(model(), (X, torch.where(X[:, 1] > 0, y, 0)), steps=1)
 
 
+def test_labels_of_validation_data_are_looked_at_too() -> None:
+    for y, said in (
+        (Y + 5, "labels from 0 to 1, .* but got [56] in valid"),
+        (Y - 5, "labels from 0 to 1, .* but got -[45] in valid"),
+        (Y.float(), r"whole numbers as labels, .* got torch.float32 in valid\. Try y\.long\(\)"),
+        (torch.full_like(Y, IGNORE), "but all in valid are -100, which says that nothing is asked"),
+    ):
+        with pytest.raises(InputError, match=said):
+            fit(model(), (X, Y), valid=(X, y), steps=1)
+        if not y.is_floating_point():
+            continue
+        loader = DataLoader(TensorDataset(X, y), 8)
+        with pytest.raises(InputError, match="got torch.float32 in a batch that is held out"):
+            fit(model(), DataLoader(TensorDataset(X, Y), 8), valid=loader, steps=1)
+
+
+def test_labels_in_data_that_are_read_bit_by_bit_are_told_when_met() -> None:
+    late = Y.clone()
+    late[50] = 9
+    where = r"labels from 0 to 1, .* but got 9 in the batch of step [1-3]\. Widen"
+    with pytest.raises(InputError, match=where):
+        fit(model(), Counting(late), steps=9, batch_size=20)
+    with pytest.raises(InputError, match="but got 9 in the batch of step 3"):
+        fit(model(), DataLoader(TensorDataset(X, late), 20), steps=9)
+    late[40:] = IGNORE
+    with pytest.raises(InputError, match="all in the batch of step 3 are -100"):
+        fit(model(), DataLoader(TensorDataset(X, late), 20), steps=9)
+
+
+def test_data_in_which_nothing_is_asked_are_refused() -> None:
+    with pytest.raises(InputError, match="labels that count, but all are -100, which says"):
+        fit(model(), (X, torch.full_like(Y, IGNORE)), steps=1)
+
+
+def test_a_loss_that_fails_for_another_reason_says_so_itself() -> None:
+    class Fails(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            if self.training:
+                raise RuntimeError("something else")
+            return super().forward(x)
+
+    with pytest.raises(RuntimeError, match="something else"):
+        fit(Fails(X.shape[1], 2), (X, Y), steps=1)
+
+
 def with_nan(x: Tensor, *place: int) -> Tensor:
     x = x.clone()
     x[place] = torch.nan

@@ -4,14 +4,12 @@ from collections.abc import Sized
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import TensorDataset
 
 from attractor.checks import instance
 from attractor.errors import InputError
-from attractor.tasks import IGNORE, Batch, Judged, Task
-from attractor.tasks.answers import answer
-from attractor.tasks.datasets import DatasetTask, LoaderTask
+from attractor.tasks import Judged, Task
 from attractor.training.carried import seen_by
+from attractor.training.labels import check_labels
 
 
 @torch.no_grad()
@@ -32,9 +30,7 @@ def check(model: nn.Module, task: Task) -> None:
     some, training = task.shown().to(device), model.training
     model.eval()
     try:
-        if isinstance(task, DatasetTask | LoaderTask):
-            _check_labels(answer(seen_by(model), some), _labels(task, some))
-            _check_classes(task)
+        check_labels(seen_by(model), task, some)
         task.loss(seen_by(model), some)
     except InputError:
         raise
@@ -91,36 +87,6 @@ def _check_vocabulary(model: nn.Module, task: Task) -> None:
             f"expected a model that knows the {task.input_size} tokens of the vocabulary, but it "
             f"was made for {known[0]}. Make it with vocabulary={task.input_size}, or train it on "
             "the text that it was made for."
-        )
-
-
-def _labels(task: DatasetTask | LoaderTask, some: Batch) -> Tensor:
-    """All labels, if they are in memory, or those of the samples that were read anyway."""
-    data = task.train
-    labels: Tensor = data.tensors[1] if isinstance(data, TensorDataset) else some.y
-    return labels
-
-
-def _check_labels(said: Tensor, labels: Tensor) -> None:
-    outputs = said.shape[-1]
-    beyond = labels[(labels != IGNORE) & ((labels < 0) | (labels >= outputs))]
-    if len(beyond):
-        raise InputError(
-            f"expected labels from 0 to {outputs - 1}, one for each of the {outputs} outputs of "
-            f"the model, but got {int(beyond[0])}. Widen its last layer, or renumber the classes."
-        )
-
-
-def _check_classes(task: DatasetTask | LoaderTask) -> None:
-    """Refuse arrays of one class, as estimators do; other data are not read for this."""
-    if not isinstance(task.train, TensorDataset):
-        return
-    labels = task.train.tensors[1]
-    asked = labels[labels != IGNORE]
-    if len(asked) and bool((asked == asked[0]).all()):
-        raise InputError(
-            f"expected samples of at least two classes, but all are of the class {int(asked[0])}: "
-            "with one class there is nothing to tell apart. Give samples of another."
         )
 
 

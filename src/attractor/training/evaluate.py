@@ -9,6 +9,7 @@ from torch import nn
 from attractor.errors import InputError
 from attractor.tasks import Batch, Split, Task
 from attractor.training.carried import begin, seen_by
+from attractor.training.labels import labels_told
 
 
 def evaluate(
@@ -52,7 +53,9 @@ def averaged(model: nn.Module, task: Task, batches: Iterable[Batch]) -> dict[str
     try:
         for batch in batches:
             begin(reader, batch)
-            for name, (value, count) in task.measure(reader, batch.to(device)).items():
+            with labels_told(reader, task, batch, " in a batch that is held out"):
+                found = task.measure(reader, batch.to(device))
+            for name, (value, count) in found.items():
                 before, seen = totals.get(name, (0.0, 0))
                 totals[name] = before + value, seen + count
     finally:

@@ -24,6 +24,7 @@ from attractor.training.clipping import cut_to_norm
 from attractor.training.compatible import check_batch_size
 from attractor.training.evaluate import averaged, evaluate
 from attractor.training.finite import expect_finite
+from attractor.training.labels import expect_asked, labels_told
 from attractor.training.process import Diverged, Row
 from attractor.training.schedules import Schedule, plain, scheduled
 from attractor.training.sharing import add_up, all_leaves, own_leaves, shared
@@ -242,7 +243,8 @@ class Supervised:
             batch, part = shared(self.sampler.draw())
             batch = batch.to(self.device)
             begin(self._reader, batch)
-            with self._casting():
+            where = f" in the batch of step {self.step + 1}"
+            with self._casting(), labels_told(self._reader, self.task, batch, where):
                 loss = self.task.loss(self._reader, batch)
             loss = penalised(loss, self.model)
             if self.plan.accumulate > 1 or part < 1:
@@ -354,6 +356,7 @@ def _expect_finite(batch: Batch, step: int) -> None:
         for tensor in part if isinstance(part, tuple) else (part,):
             if isinstance(tensor, Tensor):
                 expect_finite(tensor, f"the {name} of the batch of step {step}")
+    expect_asked(batch.y, f" in the batch of step {step}")
 
 
 def averages(optimiser: Optimizer) -> bool:
