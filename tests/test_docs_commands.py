@@ -15,13 +15,17 @@ from attractor.reproduction.targets import target
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(?:sh|bash|console)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"`attractor ((?:run|reproduce|figure|fit)\s+[a-z\d][^`]*)`")
 COMMAND = re.compile(r"^\$? ?(?:\S+ .*-m )?attractor (.*)$")
 
 
 def commands(page: Path) -> list[str]:
-    """What follows `attractor` in the lines that give it a command."""
-    lines = "\n".join(BLOCK.findall(page.read_text(encoding="utf-8"))).replace("\\\n", " ")
-    return [found[1] for line in lines.splitlines() if (found := COMMAND.match(line))]
+    """What follows `attractor` in blocks, and in lines of text where it is given whole."""
+    text = page.read_text(encoding="utf-8")
+    lines = "\n".join(BLOCK.findall(text)).replace("\\\n", " ")
+    inline = [" ".join(found.split()) for found in INLINE.findall(text)]
+    whole = [line for line in inline if not re.search(r"\b[A-Z_]{3,}\b|\.\.\.|…", line)]
+    return [found[1] for line in lines.splitlines() if (found := COMMAND.match(line))] + whole
 
 
 LINES = {f"{page.relative_to(ROOT)}: {line}": line for page in PAGES for line in commands(page)}
@@ -49,6 +53,7 @@ def test_a_command_of_the_documentation_is_understood(line: str) -> None:
         experiment = str(options["name"])
         assert experiment.endswith(".toml") or experiment in EXPERIMENTS
     if name == "reproduce" and options["name"] not in ("list", "pages"):
+        assert not (options["stored"] and "--budget" in words)  # which is refused
         assert (options["join"] and options["name"] in EXPERIMENTS) or target(options["name"])
 
 

@@ -21,6 +21,13 @@ def test_the_digits_are_those_of_the_sum() -> None:
     assert int(other.max()) > 32_000
 
 
+def test_only_the_first_number_reaches_half_of_the_largest_sum() -> None:
+    batch = BinaryAddition(2).draw(200, generator=torch.Generator().manual_seed(0))
+    one, other = (batch.x[..., n].long() @ torch.tensor([1, 2]) for n in (0, 1))
+    assert {*one.tolist()} == {0, 1, 2}
+    assert {*other.tolist()} == {0, 1}
+
+
 def test_digits_are_the_rounded_tanh() -> None:
     task = BinaryAddition(2)
     batch = Batch(torch.zeros(2, 2, 2), torch.tensor([[1, 0], [1, 1]]))

@@ -69,6 +69,7 @@ def test_the_loss_is_binary_cross_entropy_over_the_bits_asked() -> None:
     assert found["loss"][0] == pytest.approx(2 * expected)
     assert found["loss"][1] == 2
     assert found["accuracy"] == (2.0, 2)
+    assert task.measure(saying(output / 100), batch)["accuracy"] == (2.0, 2)  # the sign decides
     assert task.measure(saying(-output), batch)["accuracy"] == (0.0, 2)
     batch.weight = torch.tensor([0.25, 0.75])
     assert float(task.loss(saying(output), batch)) == pytest.approx(expected / 4)

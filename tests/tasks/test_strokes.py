@@ -17,7 +17,7 @@ from attractor.tasks.strokes import VALIDATION
 
 
 def write(root: Path, train: int = VALIDATION + 50, test: int = 60, label: int = 9) -> None:
-    """A digit of class c has c + 2 steps, all but the last of them to the right, by its number."""
+    """A digit of class c has c + 2 steps, all but the last up and to the right, by its number."""
     arrays: dict[str, Any] = {}
     for half, count in (("train", train), ("test", test)):
         labels = np.arange(count) % 10
@@ -25,6 +25,7 @@ def write(root: Path, train: int = VALIDATION + 50, test: int = 60, label: int =
         lengths = labels + 2
         points = np.zeros((lengths.sum(), 4), np.int8)
         points[:, 0] = np.repeat(np.arange(count) % 100 + 1, lengths)
+        points[:, 1] = -points[:, 0]
         ends = lengths.cumsum() - 1
         points[ends] = [0, 0, 1, 1]
         arrays |= {f"{half}_points": points, f"{half}_labels": labels, f"{half}_lengths": lengths}
@@ -54,6 +55,14 @@ def test_splits_are_drawn_from_different_digits_and_always_alike(tmp_path: Path)
     assert int(one.parts["train"].max()) < 50 <= int(one.parts["valid"].min())
     assert int(one.parts["test"].max()) < 60
     assert len({*one.parts["train"].flatten().tolist()}) == 50
+    many = StrokeDigits(2, train=1, held=3000, root=tmp_path)
+    assert int(many.parts["valid"].min()) >= 50  # no digit of training among 6,000
+
+
+def test_each_split_has_a_seed_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path, test=VALIDATION)
+    task = StrokeDigits(2, train=9, held=9, root=tmp_path)
+    assert not torch.equal(task.parts["valid"] - 50, task.parts["test"])
 
 
 def test_the_loss_is_taught_and_the_measure_is_free(tmp_path: Path) -> None:

@@ -30,6 +30,10 @@ def test_svhn_with_the_extra_images(tmp_path: Path) -> None:
     task = SVHN(order="image", extra=True, root=tmp_path)
     assert len(task) == 85
     assert task.features == (3, 32, 32)
+    extra = load_svhn("extra", tmp_path)
+    last = task.samples(torch.arange(45, 85))
+    assert torch.equal(last.y, extra.y)
+    torch.testing.assert_close(last.x, extra.x / 255)
 
 
 def test_stl10_has_columns_first_in_its_file(tmp_path: Path) -> None:
@@ -61,6 +65,9 @@ def test_bad_files(tmp_path: Path) -> None:
     savemat(tmp_path / "train_32x32.mat", {"X": np.zeros((32, 32, 3, 2), np.uint8), "y": y + 9})
     with pytest.raises(InputError, match="expected labels from 1 to 10"):
         load_svhn("train", tmp_path)
+    savemat(tmp_path / "train_32x32.mat", {"X": np.zeros((32, 32, 3, 0), np.uint8), "y": y[:0]})
+    with pytest.raises(InputError, match="expected images in .*, but there are none"):
+        load_svhn("train", tmp_path)
     (tmp_path / "train_32x32.mat").write_bytes(b"no matlab")
     with pytest.raises(InputError, match="expected arrays X and y"):
         load_svhn("train", tmp_path)
@@ -80,6 +87,13 @@ class Noisy(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.sum((1, 2, 3)) + torch.rand(len(x))
+
+
+def test_a_threshold_is_half_of_the_scale() -> None:
+    plain, sharp = (Generate("digits", threshold=one, samples=50) for one in (False, True))
+    x = plain.samples(torch.arange(50)).x
+    assert ((x > 0.3) & (x < 0.5)).any()
+    assert torch.equal(sharp.samples(torch.arange(50)).x, (x > 0.5).float())
 
 
 def test_a_bound_is_averaged_and_measured_with_the_same_noise() -> None:

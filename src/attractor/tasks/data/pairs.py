@@ -67,6 +67,16 @@ def _sick(lines: list[str]) -> list[Pair]:
     return [Pair(row[places[0]], row[places[1]], row[places[2]].lower()) for row in rows]
 
 
+def _expect_pairs(pairs: list[Pair]) -> None:
+    if not pairs:
+        raise ValueError("no pairs at all")
+    for number, pair in enumerate(pairs, 1):
+        if not all(isinstance(sentence, str) for sentence in pair[:2]):
+            raise ValueError(f"a sentence that is no text in pair {number}")
+        if pair.label not in {*LABELS, "-"}:
+            raise ValueError(f"the label {pair.label!r} in pair {number}")
+
+
 def _read(folder: Path, name: str, parse: Callable[[list[str]], list[Pair]]) -> list[Pair]:
     for packed in ("", ".gz", ".xz"):
         found = folder / (name + packed)
@@ -74,9 +84,7 @@ def _read(folder: Path, name: str, parse: Callable[[list[str]], list[Pair]]) -> 
             continue
         try:
             pairs = parse([line.rstrip("\r") for line in read_text(found).split("\n")])
-            strange = {pair.label for pair in pairs} - {*LABELS, "-"}
-            if strange or not pairs:
-                raise ValueError(f"the label {min(strange)!r}" if strange else "no pairs at all")
+            _expect_pairs(pairs)
             return pairs
         except DAMAGED as error:
             raise InputError(

@@ -53,6 +53,8 @@ def load_svhn(part: Part, root: str | Path | None = None) -> Images:
             f"expected images of 32 x 32 x 3 bytes and a label for each in {path}, but got "
             f"{x.dtype} of shape {x.shape} and {len(y)} labels. Get the file of format 2."
         )
+    if not len(y):
+        raise InputError(f"expected images in {path}, but there are none. Get the file again.")
     labels = torch.from_numpy(y.astype(np.int64)) % CLASSES
     if y.min() < 1 or y.max() > CLASSES:
         raise InputError(
