@@ -112,7 +112,8 @@ def test_a_terminal_has_the_table_in_the_place_of_bars(tmp_path: Path) -> None:
 def test_a_pipe_has_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     every = configs()
     with Watch(every[:1], tmp_path, quiet=False) as watch:
-        assert "level 2, loss" in watch._line(every[0].id, trained(2))
+        key = every[0].id
+        assert "level 2, loss" in watch._line(key, watch.open[key], trained(2))
         watch.end(Ended(every[0], "done"))
     said = capsys.readouterr().err
     assert "[1/1]" in said
@@ -127,3 +128,9 @@ def test_brackets_in_a_label_are_no_markup(tmp_path: Path) -> None:
 def test_other_kinds_have_no_table(tmp_path: Path) -> None:
     board = Board(runs_of(*load("permuted-mnist"))[:1], tmp_path)
     assert board.standings == {}
+
+
+def test_a_model_is_named_with_the_point_of_a_grid(tmp_path: Path) -> None:
+    every = [*configs(), *configs("train.growths=7")]
+    told = shown(Board(every, tmp_path))
+    assert any(row.startswith("Large LSTM (train.growths=7) 3") for row in told), told

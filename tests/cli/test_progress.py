@@ -3,12 +3,15 @@
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.progress import TimeRemainingColumn
 
+from attractor.cli.pace import Pace
 from attractor.cli.progress import Watch
 from attractor.experiments.config import RunConfig
+from attractor.experiments.grid import Axis, sweep_runs
 from attractor.experiments.table import load
 from attractor.experiments.train import runs_of
 from attractor.runs.jobs import Ended
@@ -17,6 +20,26 @@ from attractor.runs.jobs import Ended
 def watch(tmp_path: Path) -> tuple[Watch, RunConfig]:
     config = runs_of(*load("permuted-mnist"))[0]
     return Watch([config], tmp_path, quiet=True), config
+
+
+def line(shown: Watch, config: RunConfig, row: dict[str, Any]) -> str:
+    """What is said of a run that has come so far."""
+    one = shown.open[config.id]
+    shown.pace.see(config.id, row["step"] / one.total if one.total else None)
+    return shown._line(config.id, one, row)
+
+
+def lr_runs(*rates: str) -> list[RunConfig]:
+    """Runs that differ by a setting that their label does not name."""
+    grid = [Axis("optimiser.lr", rates)]
+    return list(sweep_runs("demo", grid, ["seeds=[0]"], ["LSTM"]))
+
+
+def write(tmp_path: Path, config: RunConfig, step: int) -> None:
+    folder = tmp_path / config.experiment / config.id
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "metrics.jsonl", "a") as file:
+        file.write(f'{{"step": {step}, "split": "train", "loss": 0.5}}\n')
 
 
 @pytest.mark.parametrize(
@@ -43,14 +66,14 @@ def test_a_line_has_the_last_loss(tmp_path: Path, rows: list[dict[str, object]],
     folder.joinpath("metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     row = shown._last_row(config.id)
     assert row is not None
-    assert shown._line(config.id, row) == f"{config.label}, seed 0: {said}"
+    assert line(shown, config, row) == f"{config.label}, seed 0: {said}"
 
 
 def test_how_long_a_run_is_may_be_for_its_data_to_tell(tmp_path: Path) -> None:
     changes = ["stream={name='split_series'}"]
     config = runs_of(*load("permuted-mnist", changes))[0]
-    line = Watch([config], tmp_path, quiet=True)._line(config.id, {"step": 10, "loss": 0.5})
-    assert line.endswith("step 10/?, loss 0.5000")
+    said = line(Watch([config], tmp_path, quiet=True), config, {"step": 10, "loss": 0.5})
+    assert said.endswith("step 10/?, loss 0.5000")
 
 
 def test_nothing_is_said_before_the_first_loss(tmp_path: Path) -> None:
@@ -58,14 +81,20 @@ def test_nothing_is_said_before_the_first_loss(tmp_path: Path) -> None:
     assert shown._last_row(config.id) is None
 
 
-def test_a_line_tells_the_time_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown, config = watch(tmp_path)
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time of the estimates, which a test moves on."""
     now = [100.0]
-    monkeypatch.setattr("attractor.cli.progress.time.monotonic", lambda: now[0])
-    assert shown._line(config.id, {"step": 100, "loss": 0.5}).endswith("loss 0.5000")
+    monkeypatch.setattr("attractor.cli.pace.time.monotonic", lambda: now[0])
+    return now
+
+
+def test_a_line_tells_the_time_left(tmp_path: Path, now: list[float]) -> None:
+    shown, config = watch(tmp_path)
+    assert line(shown, config, {"step": 100, "loss": 0.5}).endswith("loss 0.5000")
     now[0] += 30
-    line = shown._line(config.id, {"step": 200, "loss": 0.5})
-    assert line.endswith("step 200/1000, loss 0.5000, about 4 min 00 s left")
+    said = line(shown, config, {"step": 200, "loss": 0.5})
+    assert said.endswith("step 200/1000, loss 0.5000, about 4 min 00 s left")
 
 
 def test_bars_have_the_time_left(tmp_path: Path) -> None:
@@ -85,34 +114,105 @@ def test_what_was_stopped_is_not_counted_as_finished(
     assert shown.finished == 1
 
 
-def test_a_line_tells_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_tells_of_the_whole(tmp_path: Path, now: list[float]) -> None:
     """Runs that were done before are counted, but do not make the rest look short."""
     configs = runs_of(*load("permuted-mnist"))[:8]
-    now = [100.0]
-    with Watch(configs, tmp_path, quiet=True) as shown:
-        for config in configs[:3]:
-            shown.end(Ended(config, "done"))
-        assert shown._whole(0) == "all runs: 3 of 8 done"
-        monkeypatch.setattr("attractor.cli.progress.time.monotonic", lambda: now[0])
-        shown.begun = (3, 100.0)
-        now[0] += 60
-        shown.end(Ended(configs[3], "failed"))
-        told = shown._whole(2)
-    assert told == "all runs: 3 of 8 done, 2 running, 1 failed, about 4 min 00 s left"
+    shown = Watch(configs, tmp_path, quiet=True)
+    for config in configs[:3]:
+        shown.end(Ended(config, "done"))
+    assert shown._whole(0) == "all runs: 3 of 8 done"
+    for config in configs[3:5]:
+        shown.pace.see(config.id, 0.0)
+    now[0] += 60
+    shown.end(Ended(configs[3], "done"))
+    shown.end(Ended(configs[4], "failed"))
+    told = shown._whole(2)
+    assert told == "all runs: 4 of 8 done, 2 running, 1 failed, about 3 min 00 s left"
+
+
+def test_time_left_falls_while_runs_go_on(now: list[float]) -> None:
+    """Six runs of 60 s, two at a time: what is half done counts as half."""
+    pace, left = Pace(), []
+    for pair in ("ab", "cd", "ef"):
+        for tenth in range(11):
+            for key in pair:
+                pace.see(key, tenth / 10)
+            left.append(pace.left(6 - 2 * ["ab", "cd", "ef"].index(pair)))
+            now[0] += 6
+        now[0] -= 6
+        for key in pair:
+            pace.end(key, whole=True)
+    assert left[0] is None
+    told = [one for one in left if one is not None]
+    assert told[0] == pytest.approx(174)
+    assert told == sorted(told, reverse=True)
+    assert told[-2] == pytest.approx(12)
+
+
+def test_the_whole_takes_no_less_than_the_slowest_run(now: list[float]) -> None:
+    pace = Pace()
+    for key in "abcd":
+        pace.see(key, 0.0)
+    now[0] += 60
+    for key in "abc":
+        pace.end(key, whole=True)
+    pace.see("d", 0.5)
+    assert pace.left(1) == pace.left_of("d") == pytest.approx(60)
+
+
+def test_what_failed_early_does_not_make_the_rest_look_short(now: list[float]) -> None:
+    pace = Pace()
+    pace.see("a", 0.0)
+    for key in "bcd":
+        pace.end(key, whole=False)  # refused, without a step
+    now[0] += 60
+    pace.see("a", 0.5)
+    assert pace.left(3) == pytest.approx(300)
+    pace.end("a", whole=False)
+    pace.see("a", 0.9)  # a look that came late
+    assert pace.left(2) == pytest.approx(240)
 
 
 def test_the_whole_is_told_every_few_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """A run that waits to go on has a log too, but is not at work."""
     monkeypatch.setattr("attractor.cli.progress.BETWEEN_LINES", 0.01)
     monkeypatch.setattr("attractor.cli.progress.BETWEEN_LOOKS", 0.01)
     configs = runs_of(*load("permuted-mnist"))[:2]
-    folder = tmp_path / configs[0].experiment / configs[0].id
-    folder.mkdir(parents=True)
-    folder.joinpath("metrics.jsonl").write_text('{"step": 3, "split": "train", "loss": 0.5}\n')
+    for config in configs:
+        write(tmp_path, config, 2)
     with Watch(configs, tmp_path, quiet=False) as shown:
+        time.sleep(0.05)
+        write(tmp_path, configs[0], 3)
         deadline = time.monotonic() + 20
-        while shown.begun is None and time.monotonic() < deadline:
+        while shown.pace.since is None and time.monotonic() < deadline:
             time.sleep(0.01)
         time.sleep(0.2)
-    assert "all runs: 0 of 2 done, 1 running\n" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "all runs: 0 of 2 done, 1 running\n" in said
+    assert "2 running" not in said
+
+
+def test_the_bar_of_the_whole_moves_with_the_steps_of_its_runs(tmp_path: Path) -> None:
+    configs = lr_runs("0.1", "0.2", "0.3")
+    shown = Watch(configs, tmp_path, quiet=True)
+    shown.pace.see(configs[0].id, 0.25)
+    shown.pace.see(configs[1].id, -0.5)  # of its preparation
+    shown.end(Ended(configs[2], "done"))
+    assert shown.progress.tasks[0].completed == 1.25
+
+
+def test_lines_name_the_point_of_a_grid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    configs = lr_runs("0.1", "nan")
+    with Watch(configs, tmp_path, quiet=False) as shown:
+        for config in configs:
+            shown.end(Ended(config, "done"))
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        "[1/2] LSTM (optimiser.lr=0.1), seed 0: done",
+        "[2/2] LSTM (optimiser.lr=nan), seed 0: done",
+    ]
+    row = {"step": 10, "loss": 0.5}
+    assert line(Watch(configs, tmp_path, quiet=True), configs[1], row).startswith(
+        "LSTM (optimiser.lr=nan), seed 0: step 10/"
+    )

@@ -11,6 +11,7 @@ import pytest
 
 from attractor.errors import InputError
 from attractor.experiments.grid import axes, sweep_runs
+from attractor.experiments.naming import Names
 from attractor.experiments.search import search
 from attractor.experiments.space import Space, listed
 from attractor.experiments.train import run_all, run_folder
@@ -78,6 +79,30 @@ def test_an_unexpected_error_is_kept_with_its_run(
     assert (first.how, second.how) == ("failed", "failed")
     kept = json.loads((folders(tmp_path)[0] / "failed.json").read_text())
     assert kept == {"reason": "ZeroDivisionError: a slip"}
+
+
+def test_messages_name_the_point_of_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it fails now or failed before."""
+    from attractor.training.process import Diverged
+    from attractor.training.supervised import Supervised
+
+    def diverge(self: Supervised) -> None:
+        raise Diverged("the loss became nan", "Try a smaller rate.")
+
+    monkeypatch.setattr(Supervised, "advance", diverge)
+    runs = sweep_runs(str(TINY), axes(["optimiser.lr=0.1,0.2"]), SHORT, ["LSTM"])
+    for said in (": ", " failed before: "):
+        ended = run_all(runs, tmp_path, places=Places(jobs=1), retry=False)
+        for one, rate in zip(ended, (0.1, 0.2), strict=True):
+            name = f"LSTM (optimiser.lr={rate}), seed 0"
+            assert one.message.startswith(f"{name}{said}the loss became nan")
+
+
+def test_runs_of_several_experiments_are_named_by_them() -> None:
+    tiny, demo = (sweep_runs(name, [], SHORT, ["LSTM"])[0] for name in (str(TINY), "demo"))
+    names = Names.of([tiny, demo])
+    assert [names(tiny), names(demo)] == ["tiny: LSTM, seed 0", "demo: LSTM, seed 0"]
+    assert Names.of([tiny])(tiny) == "LSTM, seed 0"
 
 
 def test_engines_say_what_they_lack() -> None:

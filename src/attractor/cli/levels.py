@@ -13,6 +13,7 @@ from rich.text import Text
 
 from attractor.cli.text import visible
 from attractor.experiments.config import RunConfig
+from attractor.experiments.naming import Names
 from attractor.results.numbers import duration
 from attractor.runs.folder import LOG_FILE
 
@@ -81,6 +82,7 @@ class Board:
     """
 
     def __init__(self, configs: Sequence[RunConfig], out: Path) -> None:
+        self.names = Names.of(configs)
         self.standings = {
             config.id: Standing(config, out / config.experiment / config.id / LOG_FILE)
             for config in configs
@@ -109,7 +111,7 @@ class Board:
         for one in self.standings.values():
             seen = one.began is not None
             table.add_row(
-                Text(visible(one.config.label)),  # brackets in it are no markup
+                Text(visible(self.names.variant(one.config))),  # brackets in it are no markup
                 str(one.config.seed),
                 "" if one.level is None else str(one.level),
                 str(one.completed) if seen else "",

@@ -5,10 +5,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -22,9 +22,11 @@ from rich.progress import (
 )
 
 from attractor.cli.levels import Board
+from attractor.cli.pace import Pace, rest, time_left
 from attractor.cli.text import visible
 from attractor.experiments.config import RunConfig
-from attractor.results.numbers import duration
+from attractor.results.numbers import plural
+from attractor.runs.folder import LOG_FILE
 from attractor.runs.jobs import Ended
 
 BETWEEN_LOOKS = 0.25
@@ -44,30 +46,79 @@ class _Shown(Progress):
             yield self.board.table()
 
 
-class Watch:
-    """Shows runs on stderr while they go on, in whichever process that is."""
+class Followed(NamedTuple):
+    """What is followed as one thing: a run, or the runs of a trial, one after another.
 
-    def __init__(self, configs: Sequence[RunConfig], out: Path, *, quiet: bool) -> None:
-        self.total = len(configs)
-        self.open = {config.id: config for config in configs}
+    Args:
+        name: as a line or a bar has it.
+        logs: of its runs.
+        steps: of each run; ``None`` where only the data can tell.
+    """
+
+    name: str
+    logs: tuple[Path, ...]
+    steps: int | None
+
+    @property
+    def total(self) -> int | None:
+        return None if self.steps is None else self.steps * len(self.logs)
+
+    def last_row(self) -> dict[str, Any] | None:
+        """The last whole line with a loss of the last run that has one; its step is of all runs."""
+        rows = [row for log in self.logs if (row := _last_row(log))]
+        return {**rows[-1], "step": sum(row["step"] for row in rows)} if rows else None
+
+
+class Watch:
+    """Shows runs on stderr while they go on, in whichever process that is.
+
+    Args:
+        configs: the runs; none for a search, whose runs are found on the way.
+        out: the folder that holds all runs.
+        quiet: show nothing.
+        trials: of a search.
+        find: finds the trials that are under way now.
+    """
+
+    def __init__(
+        self,
+        configs: Sequence[RunConfig],
+        out: Path,
+        *,
+        quiet: bool,
+        trials: int | None = None,
+        find: Callable[[], Mapping[str, Followed]] | None = None,
+    ) -> None:
+        self.what = "run" if trials is None else "trial"
+        self.total = len(configs) if trials is None else trials
+        self.find = find
+        self.board = Board(configs, out)
+        self.names = self.board.names
+        self.open: Mapping[str, Followed] = {
+            config.id: Followed(
+                visible(self.names(config)),
+                (out / config.experiment / config.id / LOG_FILE,),
+                config.total,
+            )
+            for config in configs
+        }
+        self.before = {key: _written(one.logs) for key, one in self.open.items()}
+        """When the logs of runs that are to go on were written last, before this began."""
         self.out = out
         self.quiet = quiet
         self.finished = 0
         self.endings = Counter[str]()
         self.bars: dict[str, Any] = {}
-        self.seen: dict[str, tuple[int, float]] = {}
-        """By run, the first step that was seen of it, and when."""
-        self.begun: tuple[int, float] | None = None
-        """How many had ended when the first run was seen at work, and when that was."""
+        self.pace = Pace()
         self.console = Console(stderr=True)
         self.live = self.console.is_terminal and not quiet
-        self.board = Board(configs, out)
         self.progress = _Shown(
             self.board,
             *_columns(),
             console=self.console,
             disable=not self.live,
         )
+        self.all = self.progress.add_task(f"all {self.what}s", total=self.total, note="")
         self.ending = threading.Event()
         self.drawing = threading.Lock()
         self.thread = threading.Thread(target=self._look, daemon=True)
@@ -75,11 +126,10 @@ class Watch:
     def __enter__(self) -> "Watch":
         if not self.quiet:
             self.console.print(
-                f"{self.total} {'run' if self.total == 1 else 'runs'} in {visible(self.out)}",
+                f"{plural(self.total, self.what)} in {visible(self.out)}",
                 highlight=False,
                 markup=False,
             )
-        self.all = self.progress.add_task("all runs", total=self.total, note="")
         self.progress.start()
         self.thread.start()
         return self
@@ -91,90 +141,118 @@ class Watch:
 
     def end(self, ended: Ended[RunConfig]) -> None:
         """Take note that a run ended."""
-        # one that was stopped before its end, or never begun, is not finished
-        self.finished += ended.how != "stopped"
-        self.endings[ended.how] += 1
         with self.drawing:
             self.board.end(ended.config, ended.how)
-            self.open.pop(ended.config.id, None)
-            bar = self.bars.pop(ended.config.id, None)
-            if bar is not None:
-                self.progress.remove_task(bar)
-        self.progress.update(self.all, completed=self.finished, note=self._counts())
-        if not (self.live or self.quiet):
-            name = named(ended.config)
-            print(f"[{self.finished}/{self.total}] {name}: {ended.how}", file=sys.stderr)
+        self.close(ended.config.id, self.names(ended.config), ended.how)
 
-    def _counts(self) -> str:
-        """How many runs are under way, and how many ended badly."""
-        return _told({"running": len(self.bars), **self.endings})
+    def close(
+        self, key: str, name: str, how: str, told: str = "", count: int | None = None
+    ) -> None:
+        """Take note that something ended.
+
+        Args:
+            key: of what was followed.
+            name: as a line has it.
+            how: it ended.
+            told: what there is to tell of it.
+            count: how many have ended, if some had before this began.
+        """
+        # one that was stopped before its end, or never begun, is not finished
+        self.finished = self.finished + (how != "stopped") if count is None else count
+        self.endings[how] += 1
+        self.pace.end(key, whole=how in ("done", "pruned"))
+        with self.drawing:
+            self.open = {other: one for other, one in self.open.items() if other != key}
+            self._remove({key})
+            self._advance()
+        if not (self.live or self.quiet):
+            line = visible(f"[{self.finished}/{self.total}] {name}: {how}{told}")
+            print(line, file=sys.stderr)
+
+    def _advance(self) -> None:
+        """Bring the bar of all runs to where they are."""
+        parts = sum(max(0.0, part) for part in self.pace.going.values())
+        note = _told({"running": len(self.bars), **self.endings})
+        self.progress.update(self.all, completed=self.finished + parts, note=note)
+
+    def _remove(self, keys: set[str]) -> None:
+        for key in keys & self.bars.keys():
+            self.progress.remove_task(self.bars.pop(key))
 
     def _look(self) -> None:
         next_line = time.monotonic() + BETWEEN_LINES
         while not self.ending.wait(BETWEEN_LOOKS):
-            going = {key: row for key in list(self.open) if (row := self._last_row(key))}
-            if going and self.begun is None:
-                self.begun = (self.finished, time.monotonic())
+            if self.find is not None:
+                self.open = self.find()
+            going = {key: row for key in self.open if (row := self._last_row(key))}
+            for key, row in going.items():
+                if one := self.open.get(key):
+                    self.pace.see(key, row["step"] / one.total if one.total else None)
             if self.live:
                 with self.drawing:
                     self._draw(going)
             elif not self.quiet and time.monotonic() > next_line:
                 next_line += BETWEEN_LINES
                 for key, row in going.items():
-                    print(self._line(key, row), file=sys.stderr)
+                    if one := self.open.get(key):
+                        print(self._line(key, one, row), file=sys.stderr)
                 if self.total > 1:
                     print(self._whole(len(going)), file=sys.stderr)
 
     def _whole(self, running: int) -> str:
-        """All runs in one line; time left is by those that ended since the first was at work."""
-        told = [f"all runs: {self.endings['done']} of {self.total} done"]
+        """All runs in one line."""
+        bad = sum(n for how, n in self.endings.items() if how not in ("done", "stopped"))
+        told = [f"all {self.what}s: {self.finished - bad} of {self.total} done"]
         told += filter(None, [_told({"running": running, **self.endings})])
-        left = ""
-        if self.begun is not None:
-            before, since = self.begun
-            rest = self.total - self.finished
-            left = time_left(self.finished - before, rest, time.monotonic() - since)
-        return ", ".join(told) + left
+        return ", ".join(told) + time_left(self.pace.left(self.total - self.finished))
 
     def _draw(self, going: dict[str, dict[str, Any]]) -> None:
         self.board.look()
+        self._remove(self.bars.keys() - self.open.keys())
         for key, row in going.items():
-            config = self.open.get(key)
-            if config is None or key in self.board.standings:
+            one = self.open.get(key)
+            if one is None or key in self.board.standings:
                 continue
             if key not in self.bars:
-                name = named(config)
-                self.bars[key] = self.progress.add_task(name, total=config.total, note="")
+                self.bars[key] = self.progress.add_task(one.name, total=one.total, note="")
             done = max(0, row["step"])
             self.progress.update(self.bars[key], completed=done, note=_note(row))
+        self._advance()
 
-    def _line(self, key: str, row: dict[str, Any]) -> str:
-        config = self.open.get(key)
-        if config is None:
-            return ""
+    def _line(self, key: str, one: Followed, row: dict[str, Any]) -> str:
         done = max(0, row["step"])
-        total = "?" if config.total is None else config.total
-        first, since = self.seen.setdefault(key, (row["step"], time.monotonic()))
-        left = ""
-        if config.total is not None:
-            went = time.monotonic() - since
-            left = time_left(row["step"] - first, config.total - row["step"], went)
-        return f"{named(config)}: step {done}/{total}, {_note(row)}{left}"
+        total = "?" if one.total is None else one.total
+        left = time_left(self.pace.left_of(key))
+        return f"{one.name}: step {done}/{total}, {_note(row)}{left}"
 
     def _last_row(self, key: str) -> dict[str, Any] | None:
-        """The last whole line with a loss that a run has written."""
-        config = self.open.get(key)
-        if config is None:
+        """How far something is, if it is at work; one that waits to go on is not."""
+        one = self.open.get(key)
+        if one is None or _written(one.logs) == self.before.get(key, ()):
             return None
-        try:
-            with open(self.out / config.experiment / key / "metrics.jsonl", "rb") as file:
-                file.seek(max(0, file.seek(0, 2) - 4096))
-                lines = file.read().split(b"\n")
-            last = next(line for line in reversed(lines[:-1]) if b'"loss"' in line)
-            row: dict[str, Any] = json.loads(last)
-        except (OSError, StopIteration, ValueError):
-            return None
-        return row
+        return one.last_row()
+
+
+def _written(logs: Iterable[Path]) -> tuple[int, ...]:
+    """When logs were written last, of those that there are."""
+    times = []
+    for log in logs:
+        with suppress(OSError):
+            times.append(log.stat().st_mtime_ns)
+    return tuple(times)
+
+
+def _last_row(log: Path) -> dict[str, Any] | None:
+    """The last whole line with a loss that a run has written."""
+    try:
+        with open(log, "rb") as file:
+            file.seek(max(0, file.seek(0, 2) - 4096))
+            lines = file.read().split(b"\n")
+        last = next(line for line in reversed(lines[:-1]) if b'"loss"' in line)
+        row: dict[str, Any] = json.loads(last)
+    except (OSError, StopIteration, ValueError):
+        return None
+    return row
 
 
 def _told(counts: dict[str, int]) -> str:
@@ -185,23 +263,6 @@ def _note(row: dict[str, Any]) -> str:
     ahead = f"{-row['step']} steps of preparation left, " if row["step"] < 0 else ""
     level = f"level {row['level']}, " if "level" in row else ""
     return f"{ahead}{level}loss {row['loss']:.4f}"
-
-
-def time_left(done: int, left: int, seconds: float) -> str:
-    """How long the rest will take if it goes on as it did; nothing where none can tell.
-
-    Example:
-        >>> time_left(100, 300, 20.0)
-        ', about 1 min 00 s left'
-    """
-    if done <= 0 or left <= 0:
-        return ""
-    return f", about {duration(seconds * left / done)} left"
-
-
-def named(config: RunConfig) -> str:
-    """A run as a line or a bar names it."""
-    return visible(f"{config.label}, seed {config.seed}")
 
 
 def _columns() -> list[ProgressColumn]:
@@ -239,7 +300,7 @@ def counted(
             progress.update(bar, completed=step, total=total, note=note(row))
             if not (live or quiet) and time.monotonic() > last + BETWEEN_LINES:
                 last = time.monotonic()
-                left = time_left(step - first, total - step, last - started)
+                left = time_left(rest(step - first, total - step, last - started))
                 said = f"{name}: {what} {step}/{total}, {note(row)}{left}"
                 print(said, file=sys.stderr)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from attractor.errors import InputError, RunError
 from attractor.experiments.config import ExperimentConfig, RunConfig
 from attractor.experiments.kinds import kind
+from attractor.experiments.naming import Names
 from attractor.experiments.work import Work
 from attractor.runs import folder as folders
 from attractor.runs.data import checksum
@@ -34,6 +35,7 @@ def train(
     wait: bool = False,
     force: bool = False,
     stop: Callable[[], bool] = never,
+    name: str | None = None,
 ) -> None:
     """Do a run, or what is left of it; a run that is done is left alone.
 
@@ -44,6 +46,7 @@ def train(
         wait: wait for another process that has the same run, instead of saying so.
         force: do the run again, even if it is done.
         stop: asked after each step; if it says True, the run is saved and `Stopped` raised.
+        name: of the run, in messages; by default its label and seed.
     """
     folder = run_folder(out, config)
     if force:
@@ -63,8 +66,9 @@ def train(
             wait=wait,
         )
     except Diverged as error:
+        name = name or f"{config.label}, seed {config.seed}"
         raise RunError(
-            f"{named(config)}: {error.reason}. The last good checkpoint is kept. {error.advice}"
+            f"{name}: {error.reason}. The last good checkpoint is kept. {error.advice}"
         ) from error
 
 
@@ -72,11 +76,6 @@ def build(config: RunConfig, context: Context) -> Work:
     """The process of a run, at its start."""
     work: Work = kind(config.kind).build(config, context)
     return work
-
-
-def named(config: RunConfig) -> str:
-    """A run, as messages name it."""
-    return f"{config.label}, seed {config.seed}"
 
 
 def run_all(
@@ -110,6 +109,7 @@ def run_all(
     """
     places.check()
     out = Path(out).absolute()  # workers may have another current folder
+    name = Names.of(configs)
     folder_of = {config.id: run_folder(out, config) for config in configs}
     if force:
         folders.repeat(folder_of.values())
@@ -121,7 +121,7 @@ def run_all(
         failed = {config.id: folders.failure(folder_of[config.id]) for config in todo}
         finished += [
             Ended(
-                config, "failed", f"{named(config)} failed before: {why.rstrip('.')}. Try --retry."
+                config, "failed", f"{name(config)} failed before: {why.rstrip('.')}. Try --retry."
             )
             for config in todo
             if (why := failed[config.id])
@@ -139,18 +139,24 @@ def run_all(
         return finished
     threads = max(config.train.threads for config in todo)
     # a cluster may start a run again elsewhere before its first worker has let it go
-    do = partial(_do, out=out, data=data, wait=wait or places.engine != "local")
+    do = partial(_do, name=name, out=out, data=data, wait=wait or places.engine != "local")
     run = ENGINES[places.engine]
     return finished + run(
-        todo, do, name=named, folder=out, threads=threads, places=places, on_end=ended
+        todo, do, name=name, folder=out, threads=threads, places=places, on_end=ended
     )
 
 
 def _do(
-    config: RunConfig, *, out: Path, data: Path | None, wait: bool, stop: Callable[[], bool]
+    config: RunConfig,
+    *,
+    name: Names,
+    out: Path,
+    data: Path | None,
+    wait: bool,
+    stop: Callable[[], bool],
 ) -> None:
     try:
-        train(config, out, data=data, wait=wait, stop=stop)
+        train(config, out, data=data, wait=wait, stop=stop, name=name(config))
     except (Stopped, InputError, RunError):
         raise
     except Exception as error:  # a mistake of ours, or of a user's own class: kept with the run

@@ -4,17 +4,15 @@ Runs of other experiments, budgets or settings are never averaged together, even
 same label.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from attractor.errors import InputError
-from attractor.experiments.changes import flat
+from attractor.experiments import naming
+from attractor.experiments.naming import differing as differing
+from attractor.experiments.naming import exactly, labelled
 from attractor.runs.read import Run
-
-# What names a run; all the rest of its configuration are settings.
-_NAMES = {"experiment", "title", "description", "budget", "label", "seed"}
 
 
 @dataclass(frozen=True)
@@ -36,28 +34,21 @@ def variants(runs: Iterable[Run]) -> list[Group]:
     named: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
     for run in runs:
         same_name = named.setdefault((run.experiment, run.budget, run.label), {})
-        same_name.setdefault(_exactly(settings(run)), []).append(run)
+        same_name.setdefault(exactly(settings(run)), []).append(run)
     result = []
     for (experiment, budget, label), groups in named.items():
         each = [settings(group[0]) for group in groups.values()]
         keys = differing(each)
         for group, values in zip(groups.values(), each, strict=True):
             _check_seeds(label, group)
-            what = ", ".join(f"{key}={values.get(key, 'none')}" for key in keys)
-            name = f"{label} ({what})" if what else label
+            name = labelled(label, keys, values)
             result.append(Group(experiment, budget, name, tuple(group)))
     return result
 
 
 def settings(run: Run) -> dict[str, Any]:
     """Everything in the configuration but the run's names and seed, under dotted keys."""
-    return flat({key: value for key, value in run.config.items() if key not in _NAMES})
-
-
-def differing(tables: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The keys whose values are not the same in all tables, in order of appearance."""
-    keys = dict.fromkeys(key for table in tables for key in table)
-    return [key for key in keys if len({_exactly(table.get(key)) for table in tables}) > 1]
+    return naming.settings(run.config)
 
 
 def _check_seeds(label: str, runs: Sequence[Run]) -> None:
@@ -70,7 +61,3 @@ def _check_seeds(label: str, runs: Sequence[Run]) -> None:
                 f"{other.folder} and {run.folder}. Try leaving one of these folders out."
             )
         seen[run.seed] = run
-
-
-def _exactly(value: object) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
