@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock
@@ -108,6 +109,29 @@ def test_doctor_says_what_is_missing_and_what_to_do() -> None:
     for row in rows:
         if row["found"] in ("missing", "none", "not installed"):
             assert row["advice"]
+
+
+def test_doctor_says_which_files_are_missing_where_some_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from attractor.cli import doctor
+    from attractor.tasks import data
+    from attractor.tasks.data import DATASETS
+
+    states = {"mnist": ["ok"] * 4, "kmnist": ["missing", "missing", "ok", "ok"]}
+
+    def verify(name: str, root: Path) -> list[SimpleNamespace]:
+        found = states.get(name, ["missing"] * 4)
+        return [SimpleNamespace(state=s, part=f"part {n}") for n, s in enumerate(found)]
+
+    monkeypatch.setattr(data, "verify", verify)
+    rows = {what: (found, advice) for what, found, advice in doctor._data()}
+    assert rows["data: mnist"] == ("ok", "")
+    assert rows["data: kmnist"] == (
+        "missing: part 0, part 1; ok: part 2, part 3",
+        "attractor data fetch kmnist",
+    )
+    assert {rows[f"data: {name}"][0] for name in DATASETS if name not in states} == {"missing"}
 
 
 def test_run_then_report(tmp_path: Path) -> None:

@@ -133,6 +133,13 @@ def test_one_of_our_optimisers_tells_of_itself() -> None:
     assert "Kuo" in found["reference"]
 
 
+@pytest.mark.parametrize(("kind", "name"), [("cells", "nru"), ("optimisers", "adam")])
+def test_one_entry_is_wrapped_where_the_output_is_no_terminal(kind: str, name: str) -> None:
+    words = CliRunner().invoke(app, ["list", kind, name]).stdout
+    assert max(map(len, words.splitlines())) <= 100
+    assert "".join(words.split()).count("".join(entry(kind, name)["options"][-1]["what"].split()))
+
+
 def test_models_in_words() -> None:
     words = CliRunner().invoke(app, ["list", "models"]).stdout
     assert "recurrent" in words

@@ -4,6 +4,7 @@ import json
 import platform
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Annotated
 
@@ -70,10 +71,26 @@ def _data() -> list[tuple[str, str, str]]:
     root = data_root()
     rows = [("data root", str(root), _unless(root.is_dir(), "set ATTRACTOR_DATA, or use --data"))]
     for name in DATASETS:
-        bad = sorted({s.state for s in verify(name, root)} - {"ok"})
-        advice = _unless(not bad, f"attractor data fetch {name}")
-        rows.append((f"data: {name}", ", ".join(bad) or "ok", advice))
+        parts: dict[str, list[str]] = {}
+        for one in verify(name, root):
+            parts.setdefault(one.state, []).append(one.part)
+        advice = _unless(parts.keys() == {"ok"}, f"attractor data fetch {name}")
+        rows.append((f"data: {name}", _states(parts), advice))
     return rows
+
+
+def _states(parts: Mapping[str, Sequence[str]]) -> str:
+    """The state of all files of a data set, or which are in which where they differ.
+
+    Example:
+        >>> _states({"ok": ["images", "labels"]})
+        'ok'
+        >>> _states({"missing": ["images"], "ok": ["labels"]})
+        'missing: images; ok: labels'
+    """
+    if len(parts) == 1:
+        return next(iter(parts))
+    return "; ".join(f"{state}: {', '.join(parts[state])}" for state in sorted(parts))
 
 
 def _browser() -> list[tuple[str, str, str]]:

@@ -56,7 +56,7 @@ def list_(
 def _tell(kind: Listed, name: str, as_json: bool) -> None:
     """What one entry is, its options, its paper and an example."""
     from attractor.cli.entry import entry
-    from attractor.cli.tables import table
+    from attractor.cli.tables import PIPE, table
 
     found = entry(kind, name)
     if as_json:
@@ -64,12 +64,17 @@ def _tell(kind: Listed, name: str, as_json: bool) -> None:
         return
     typer.echo(f"{found['key']}: {found['what']}\n")
     if said := found.get("description"):
-        typer.echo(f"{fill(said, 100)}\n")
+        typer.echo(f"{_wrapped(said)}\n")
     if found["options"]:
-        table(list(found["options"][0]), [list(option.values()) for option in found["options"]])
+        rows = [list(option.values()) for option in found["options"]]
+        table(list(found["options"][0]), rows, most=PIPE)
     if "reference" in found:
-        typer.echo(f"reference: {found['reference'] or 'none'}\n")
+        typer.echo(f"{_wrapped('reference: ' + (found['reference'] or 'none'))}\n")
     typer.echo(f"example:\n{indent(found['example'], '    ')}")
+
+
+def _wrapped(text: str) -> str:
+    return fill(text, 100, break_on_hyphens=False, break_long_words=False)
 
 
 def _text(column: str, value: object) -> str:

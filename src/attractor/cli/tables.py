@@ -21,6 +21,7 @@ def table(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     right: Sequence[int] = (),
+    most: int = 10_000,
 ) -> None:
     """Print a table on stdout, in full even where the output is no terminal.
 
@@ -28,6 +29,7 @@ def table(
         columns: their names.
         rows: as many cells each.
         right: the columns that are flush right.
+        most: columns of text to write in where the output is no terminal; cells are wrapped.
     """
     console = Console()
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -40,7 +42,7 @@ def table(
     for row in rows:
         made.add_row(*map(_cell, row))
     if not console.is_terminal:
-        console = Console(width=Console(width=10_000).measure(made).maximum)
+        console = Console(width=Console(width=most).measure(made).maximum)
     console.print(made)
 
 
