@@ -41,6 +41,16 @@ def started_together() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
+def refuse_together(command: str) -> None:
+    """Refuse a command that processes cannot share: each would do all of it, beside the others."""
+    if started_together():
+        raise InputError(
+            f"expected `{command}` to be started once, but torchrun started "
+            f"{os.environ['WORLD_SIZE']} of it. Leave torchrun out: -j says how many runs are done "
+            "at a time, and `attractor run` is what processes share."
+        )
+
+
 @contextmanager
 def joined() -> Iterator[Team]:
     """The team of the processes that torchrun started; the only member where it did not."""

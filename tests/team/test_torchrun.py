@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from attractor.cli.commands import app
 from attractor.errors import InputError
 from attractor.experiments.table import load
 from attractor.experiments.train import run_folder, runs_of, train
@@ -99,3 +101,15 @@ def test_alone(tmp_path: Path) -> None:
     assert (agreed(True, False), share(7)) == ((True, False), slice(0, 7))
     with pytest.raises(InputError, match="draw no random numbers"), unmoved():
         torch.rand(1)
+
+
+@pytest.mark.parametrize("command", [("sweep", "demo"), ("reproduce", "table-6.1")])
+def test_what_processes_would_do_twice_is_refused(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    found = CliRunner().invoke(app, [*command, "--out", str(tmp_path)])
+    told = f"expected `attractor {command[0]}` to be started once, but torchrun started 2 of it"
+    assert str(found.exception).startswith(told)
+    assert not list(tmp_path.iterdir())

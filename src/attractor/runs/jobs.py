@@ -85,6 +85,11 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def at_a_time(asked: int | None, threads: int) -> int:
+    """Runs at a time on this machine: so many as are asked for, or as its cores have room for."""
+    return asked or max(1, cores() // threads)
+
+
 def _parallel(
     configs: Sequence[T], do: Do[T], name: Callable[[T], str], flag: Path, workers: int
 ) -> Iterator[Ended[T]]:

@@ -19,5 +19,5 @@ def do_all(
     on_end: Callable[[Ended[Any]], None],
 ) -> list[Ended[Any]]:
     """See `attractor.runs.jobs.do_all`; by default one run per core and thread of it."""
-    workers = places.jobs or max(1, jobs.cores() // threads)
+    workers = jobs.at_a_time(places.jobs, threads)
     return jobs.do_all(configs, do, name=name, jobs=workers, on_end=on_end)

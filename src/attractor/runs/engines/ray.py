@@ -4,17 +4,23 @@ The folder of the runs must be one that every node sees, as on any cluster with 
 """
 
 import logging
+import re
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attractor.errors import InputError, RunError
+from attractor.errors import InputError, RunError, shortened
 from attractor.runs.jobs import Do, Ended, run_as_worker, stoppable
 
 RETRIES = 10
 """How often a run is taken up again because its worker or node died."""
 BETWEEN_LOOKS = 0.5
+PATIENCE = 5.0
+"""Seconds in which a cluster answers, if there is one."""
+FOUND = ("auto", "local")
+"""Addresses that Ray finds by itself."""
 
 
 def do_all(
@@ -77,6 +83,8 @@ def _cluster(address: str | None, jobs: int | None, threads: int) -> Iterator[An
         ) from error
     own: dict[str, Any] = {} if address else {"num_cpus": jobs * threads if jobs else None}
     try:
+        if address is not None:
+            _reach(address)
         ray.init(
             address=address,
             include_dashboard=False if address is None else None,
@@ -85,12 +93,32 @@ def _cluster(address: str | None, jobs: int | None, threads: int) -> Iterator[An
             configure_logging=False,
             **own,
         )
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except InputError:
+        raise
+    except (OSError, OverflowError, ValueError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
         raise RunError(
-            f"expected a Ray cluster at {address or 'this machine'}, but got: "
-            f"{str(error).splitlines()[0]}. Start one with `ray start --head`."
+            f"expected a Ray cluster at {address or 'this machine'}, but got: {why}. "
+            "Start one with `ray start --head`."
         ) from error
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _reach(address: str) -> None:
+    """Try whether something answers at an address: Ray itself would try for minutes.
+
+    Args:
+        address: of a cluster; what has no host and port, such as ``auto``, is for Ray to find.
+    """
+    match = re.fullmatch(r"(?:ray://)?\[?([^/]+?)\]?:(\d{1,5})", address)
+    if match:
+        with socket.create_connection((match[1], int(match[2])), timeout=PATIENCE):
+            pass
+    elif address not in FOUND and "://" not in address:
+        raise InputError(
+            f"expected auto, HOST:PORT or ray://HOST:PORT as the address of a Ray cluster, but got "
+            f"{shortened(address)}. Try --address auto."
+        )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attractor.errors import InputError
-from attractor.runs.jobs import Do, Ended, run_as_worker, stoppable
+from attractor.runs.jobs import Do, Ended, at_a_time, run_as_worker, stoppable
 
 BETWEEN_LOOKS = 2.0
 CLUSTERS = (None, "slurm", "local")
@@ -31,20 +31,35 @@ def do_all(
         name: of a run, in messages.
         folder: that every node sees; logs of the jobs go into its ``slurm``.
         threads: of each run.
-        places: ``address`` is ``None`` for Slurm or ``"local"``; ``jobs`` at a time.
+        places: ``address`` is ``None`` for Slurm or ``"local"``; ``jobs`` at a time, here by
+            default as many as the cores have room for.
         on_end: told of each run as it ends.
     """
     executor = _executor(folder / "slurm", places.address, places.jobs, threads)
     results: list[Ended[Any]] = []
+    # Slurm has them wait by itself, all in one array
+    at_once = at_a_time(places.jobs, threads) if places.address == "local" else len(configs)
+    waiting = list(configs)
+    going: dict[Any, Any] = {}
+
+    def take(ended: Ended[Any]) -> None:
+        on_end(ended)
+        results.append(ended)
+
     with stoppable(folder) as flag:
-        with executor.batch():
-            sent = [executor.submit(run_as_worker, config, do, name, flag) for config in configs]
-        going = dict(zip(sent, configs, strict=True))
-        while going:
+        while waiting or going:
+            if flag.exists():
+                for config in waiting:
+                    take(Ended(config, "stopped"))
+                waiting = []
+            room = at_once - len(going)
+            now, waiting = waiting[:room], waiting[room:]
+            if now:
+                with executor.batch():
+                    sent = [executor.submit(run_as_worker, one, do, name, flag) for one in now]
+                going.update(zip(sent, now, strict=True))
             for job in [job for job in going if job.done()]:
-                ended = _ended(job, going.pop(job), name)
-                on_end(ended)
-                results.append(ended)
+                take(_ended(job, going.pop(job), name))
             if going:
                 time.sleep(min(BETWEEN_LOOKS, 0.2 if places.address == "local" else 60))
     return results
