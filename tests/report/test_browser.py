@@ -160,7 +160,7 @@ def test_tables_are_copied_as_csv_and_latex(shared_page: Any) -> None:
     assert len(lines) == 3
     assert sorted(line.split(",")[1] for line in lines) == ["GRU", "LSTM", "NRU"]
     latex = copied(shared_page, "latex")
-    assert latex.startswith("\\begin{tabular}{llllllllll}\nRank & Variant & Test accuracy, \\% &")
+    assert latex.startswith("\\begin{tabular}{rlrrrrrrrl}\nRank & Variant & Test accuracy, \\% &")
     assert latex.count(" \\\\\n") == 4
     assert "$\\pm$" in latex
 
@@ -179,16 +179,83 @@ def test_a_table_is_saved_and_failed_runs_are_copied_too(shared_page: Any) -> No
     assert shared_page.complaints == []
 
 
-def test_scales_change_and_come_back(shared_page: Any) -> None:
-    box = shared_page.locator("[data-log]")
-    types = "() => [...document.querySelectorAll('.curves .plot')].map(p => p.layout.yaxis.type)"
-    before = shared_page.evaluate(types)
-    assert box.is_checked() == ("log" in before)
-    box.set_checked(not box.is_checked())
-    assert set(shared_page.evaluate(types)) == {"linear"}
-    box.check()
-    assert set(shared_page.evaluate(types)) == {"log"}
+AXES = """() => [...document.querySelectorAll('.curves .plot')].map(({ layout }) => [
+    layout.yaxis.type, layout.yaxis.range, layout.yaxis.title.text, layout.yaxis.tickformat ?? "",
+    layout.yaxis.nticks ?? 0, layout.xaxis.range])"""
+
+
+def test_scales_change_and_come_back_as_they_were(shared_page: Any) -> None:
+    scale = shared_page.locator("[data-scale]")
+    before = shared_page.evaluate(AXES)
+    assert {axis[0] for axis in before} == {"linear", "log"}
+    assert scale.input_value() == ""
+    for kind in ("linear", "log"):
+        scale.select_option(kind)
+        axes = shared_page.evaluate(AXES)
+        assert {axis[0] for axis in axes} == {kind}
+        assert all(axis[2].endswith(" (log scale)") == (kind == "log") for axis in axes)
+    assert 10 ** axes[0][1][1] <= 1.02  # an accuracy, fitted to the runs and not to the bands
+    scale.select_option("")
+    assert shared_page.evaluate(AXES) == before
     assert shared_page.complaints == []
+
+
+def test_a_zoom_stays_on_another_scale_and_is_reset_to_it(shared_page: Any) -> None:
+    scale = shared_page.locator("[data-scale]")
+    plot = "document.querySelectorAll('.curves .plot')[1]"
+    zoom = "{ 'yaxis.range': [-1, 0], 'xaxis.range': [100, 500] }"
+    shared_page.evaluate(f"() => Plotly.relayout({plot}, {zoom}).then(() => null)")
+    scale.select_option("linear")
+    y, x = shared_page.evaluate(f"[{plot}.layout.yaxis.range, {plot}.layout.xaxis.range]")
+    assert y == pytest.approx([0.1, 1])
+    assert x == [100, 500]
+    shared_page.locator(".plot").nth(1).hover()
+    reset = shared_page.locator(".plot").nth(1).locator("[data-title='Reset axes']")
+    reset.click()
+    y = shared_page.evaluate(f"{plot}.layout.yaxis.range")
+    whole = shared_page.evaluate("JSON.parse(document.getElementById('figures').textContent)[1]")
+    assert y == pytest.approx(whole["layout"]["meta"]["scales"]["linear"]["range"])
+    scale.select_option("")
+    assert shared_page.evaluate(AXES)[1][1] == pytest.approx(whole["layout"]["yaxis"]["range"])
+
+
+def test_all_or_none_of_the_variants(shared_page: Any) -> None:
+    boxes = shared_page.locator("[data-variant]:checked")
+    shared_page.locator("[data-every=none]").click()
+    assert boxes.count() == 0
+    assert shared_page.locator(".plot").first.locator(".scatterlayer .trace").count() == 0
+    shared_page.locator("[data-every=all]").click()
+    assert boxes.count() == 3
+    assert shared_page.locator(".plot").first.locator(".scatterlayer .trace").count() > 3
+
+
+def test_the_theme_outlives_a_reload(visit: Any, address: str) -> None:
+    page = visit(address, color_scheme="light")
+    page.locator("#theme").click()
+    page.reload()
+    page.wait_for_function("'ready' in document.documentElement.dataset")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    assert page.locator("#theme").get_attribute("aria-pressed") == "true"
+    assert page.complaints == []
+    page.close()
+
+
+def test_a_finger_zooms_once_it_is_asked_to(visit: Any, address: str) -> None:
+    page = visit(address, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    ways = """() => [...document.querySelectorAll('.plot')].map(
+        ({ layout }) => [layout.dragmode, layout.xaxis.fixedrange])"""
+    assert page.evaluate(ways) == [[False, True]] * 4
+    button = page.locator(".zoom").first
+    button.tap()
+    assert page.evaluate(ways)[:2] == [["zoom", False], [False, True]]
+    assert button.get_attribute("aria-pressed") == "true"
+    zoom = "Plotly.relayout(document.querySelector('.plot'), { 'xaxis.range': [1, 2] })"
+    page.evaluate(f"() => {zoom}.then(() => null)")
+    button.tap()
+    assert page.evaluate(ways) == [[False, True]] * 4
+    assert page.evaluate("document.querySelector('.plot').layout.xaxis.range") == [0, 1010]
+    assert overflow(page) <= 0
+    page.close()
 
 
 def test_every_section_can_be_linked_to(shared_page: Any) -> None:
@@ -216,15 +283,77 @@ def test_many_variants_are_filtered_and_tasks_have_maps(
     page.close()
 
 
-def test_a_served_page_shows_what_is_new(visit: Any, tmp_path: Path, write_run: Any) -> None:
-    write_run(tmp_path, "LSTM")
+def asked(page: Any, number: int) -> None:
+    """Set all that a reader can set."""
+    page.locator("[data-variant]").nth(number - 1).uncheck()
+    page.locator("[data-kind=seed]").check()
+    page.locator("[data-scale]").select_option("linear")
+    page.locator("[data-smooth]").fill("0.5")
+    page.locator("#theme").click()
+    page.locator(".filter input").first.fill("LSTM")
+    for _ in range(2):
+        page.locator(".results th", has_text="Time").locator("button").click()
+    zoom = "{ 'xaxis.range': [100, 500], 'yaxis.range': [0.5, 0.75] }"
+    page.evaluate(
+        f"() => Plotly.relayout(document.querySelector('.plot'), {zoom}).then(() => null)"
+    )
+
+
+def kept(page: Any) -> None:
+    """All of it is as it was, on a page with another variant before those."""
+    unticked = page.locator("[data-variant]:not(:checked)")
+    assert unticked.count() == 1
+    assert unticked.locator("xpath=..").text_content().strip() == "6 LSTM"
+    assert page.locator("[data-kind=seed]").is_checked()
+    assert page.locator("[data-scale]").input_value() == "linear"
+    assert page.locator("[data-smooth]").input_value() == "0.5"
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    assert page.locator(".filter input").first.input_value() == "LSTM"
+    assert "7 of 8 rows" in page.locator(".filter").first.text_content()
+    time = page.locator(".results th", has_text="Time")
+    assert time.get_attribute("aria-sort") == "descending"
+    ranges = "(({ layout }) => [layout.xaxis.range, layout.yaxis.range])"
+    assert page.evaluate(f"{ranges}(document.querySelector('.plot'))") == [[100, 500], [0.5, 0.75]]
+
+
+def test_a_waiting_page_asks_for_nothing_else(browser: Any, tmp_path: Path) -> None:
+    with server(Page([tmp_path])) as serving:
+        thread = Thread(target=serving.serve_forever, args=(0.05,))
+        thread.start()
+        page, asked = browser.new_page(), []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"http://127.0.0.1:{serving.server_address[1]}/")
+        page.wait_for_timeout(500)
+        assert len(asked) == 1
+        assert page.locator("link[rel=icon]").get_attribute("href") == "data:,"
+        page.close()
+        serving.shutdown()
+        thread.join()
+
+
+def test_a_served_page_shows_what_is_new_and_keeps_what_is_set(
+    visit: Any, tmp_path: Path, write_run: Any
+) -> None:
+    labels = [f"{number} LSTM" for number in range(7)]
+    for label in labels:
+        write_run(tmp_path, label)
     with server(Page([tmp_path])) as serving:
         thread = Thread(target=serving.serve_forever, args=(0.05,))
         thread.start()
         page = visit(f"http://127.0.0.1:{serving.server_address[1]}/")
+        asked(page, number=len(labels))
+        search = page.locator(".results [data-filter], .filter input").first
+        search.focus()
         write_run(tmp_path, "<b>GRU</b>")
-        page.locator(".results th", has_text="<b>GRU</b>").wait_for(timeout=60_000)
+        page.wait_for_timeout(3500)
+        assert page.locator(".results th", has_text="<b>GRU</b>").count() == 0
+        page.evaluate("document.activeElement.blur()")
+        page.locator(".results th", has_text="<b>GRU</b>").wait_for(
+            state="attached", timeout=60_000
+        )
+        page.wait_for_function("'ready' in document.documentElement.dataset")
         assert page.complaints == []
+        kept(page)
         page.close()
         serving.shutdown()
         thread.join()

@@ -9,12 +9,14 @@ import pytest
 
 from attractor.report import build
 from attractor.report.chapter import chapter
-from attractor.report.claims import claims_on
+from attractor.report.claims import Told, claims_on, counted
 from attractor.report.comparing import findings, standing
 from attractor.report.tables import result_table
 from attractor.reproduction import TARGETS
+from attractor.reproduction.claims import Finding, paired
 from attractor.reproduction.outcomes import of_runs
 from attractor.reproduction.tables import all_claims
+from attractor.reproduction.targets import Claim
 from attractor.runs.read import Run, load_runs
 from report.conftest import as_today
 
@@ -65,10 +67,52 @@ def test_the_table_of_results_contradicts_no_claim(runs: list[Run]) -> None:
 def test_the_summary_counts_the_verdicts_of_claims(runs: list[Run]) -> None:
     told = claims_on(runs)["permuted-mnist"]
     verdicts = [one.finding.told for one in told]
-    said = findings(runs, told)[-1]
-    assert said.startswith(f"Of {len(told)} published claims on these runs: ")
-    assert f"{verdicts.count('holds')} hold" in said
-    assert f"{verdicts.count('not shown')} not shown" in said
+    holds, level = (verdicts.count(one) for one in ("holds", "not shown"))
+    assert (holds, level) == (1, len(verdicts) - 1)
+    said = "Of 2 published claims, one holds and the other is not shown."
+    assert findings(runs, told)[-1] == said
+
+
+def told_as(*verdicts: str) -> list[Told]:
+    """Claims of a target with verdicts, of which short runs lean one way or none."""
+    target = TARGETS["000/table-6.1"]
+    claim = Claim("", "demo", "A", "B", "accuracy")
+    leans = {"agree": 1.0, "open": 0.1, "against": -1.0}
+    found = [
+        Finding(claim, 3, leans[one], 0.5, verdict="quick")
+        if one in leans
+        else Finding(claim, 3, 1.0, 0.5, verdict=one)
+        for one in verdicts
+    ]
+    return [Told(target, "demo", one) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (["holds"], "Of one published claim, one holds."),
+        (
+            ["agree", "open"],
+            "Of 2 published claims, short runs agree with one and cannot tell on the other.",
+        ),
+        (
+            ["contradicted", "contradicted", "against", "few seeds"],
+            "Of 4 published claims, 2 are contradicted, one has too few seeds and short runs point "
+            "the other way on one.",
+        ),
+    ],
+)
+def test_verdicts_are_told_in_sentences(verdicts: list[str], said: str) -> None:
+    assert counted(told_as(*verdicts)) == [said]
+
+
+def test_a_bound_stands_beside_ours_in_the_same_unit() -> None:
+    target = TARGETS["000/table-6.1"]
+    claim = Claim("", "demo", "A", "", "accuracy", bound=0.5)
+    one = Told(target, "demo", Finding(claim, 5, 0.0845, 0.037, 1.0, 5, corrected=0.01))
+    assert one.cells[2][0] == "58.5 ± 3.7, bound 50"
+    few = paired(Claim("", "demo", "A", "B", "accuracy"), {0: 0.5, 1: 0.4}, {0: 0.4, 1: 0.6})
+    assert Told(target, "demo", few).cells[3][0] == "1 of 2"
 
 
 def test_the_page_shows_claims_and_says_over_what_p_is_corrected(runs: list[Run]) -> None:

@@ -105,10 +105,11 @@ def test_numbers_have_no_zeros_that_say_nothing(tmp_path: Path, write_run: Any) 
     made = result_table(runs)
     texts = {row.label: [cell.text for cell in row.cells] for row in made.rows}
     assert texts["A"][1] == "92 ± 0"
-    assert texts["A"][made.headings.index("Median")] == "92"
+    assert texts["A"][made.headings.index("Median")] == "92.0"  # as many decimals as 87.4
     assert texts["B"][1] == "87.4"
     assert made.scale == ("87.40", "92.00")  # both ends have as many digits
     assert "fewer than three shared seeds are not tested" in made.compared
+    assert "leaves out zero may be “not shown”" in made.compared
 
 
 def test_the_headline_is_the_main_finding(root: Path) -> None:
@@ -123,7 +124,7 @@ def test_the_headline_is_the_main_finding(root: Path) -> None:
         "A has the best mean accuracy, 81 ± 14%, but is not shown to be ahead of C."
     )
     alone = [run for run in runs if run.label == "A"]
-    assert headline(alone) == "A comes to accuracy 81 ± 14% over 4 seeds."
+    assert headline(alone) == "A reaches an accuracy of 81 ± 14% (mean over 4 seeds)."
 
 
 def test_the_page_states_its_finding_under_the_title(

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attractor.report.figures import COLOURS, Figure, learning_curves, plot_text, style, thin
+from attractor.report.figures import (
+    COLOURS,
+    Figure,
+    learning_curves,
+    plot_text,
+    style,
+    symbol,
+    thin,
+)
+from attractor.report.tables import swatches
+from attractor.results import variants
 from attractor.runs.read import load_runs
 
 
@@ -117,8 +127,42 @@ def test_curves_are_drawn_in_the_colours_of_the_palette(figures: dict[str, Figur
         assert [one["line"]["color"] for one in means] == [*COLOURS[: len(means)]]
 
 
-def test_colours_run_out_before_styles_do() -> None:
-    assert len({style(index) for index in range(4 * len(COLOURS))}) == 4 * len(COLOURS)
+def test_colours_run_out_before_styles_and_those_before_markers() -> None:
+    every = 4 * len(COLOURS)
+    assert len({style(index) for index in range(every)}) == every
+    assert len({(*style(index), symbol(index)) for index in range(5 * every)}) == 5 * every
+
+
+def test_markers_are_drawn_where_dashes_have_run_out(tmp_path: Path, write_run: Any) -> None:
+    for number in range(30):
+        write_run(tmp_path, f"{number:02d}")
+    runs = load_runs([tmp_path])
+    means = [t for t in learning_curves(runs)[0].traces if t["meta"]["kind"] == "mean"]
+    marks = [trace["marker"].get("symbol") for trace in means]
+    assert marks == [None] * 28 + ["square"] * 2
+    keys = swatches(variants(runs))
+    assert [bool(key["mark"]) for key in keys] == [False] * 28 + [True] * 2
+
+
+def test_each_scale_of_a_figure_is_fitted_to_the_runs(figures: dict[str, Figure]) -> None:
+    for figure in figures.values():
+        axis, meta = figure.layout["yaxis"], figure.layout["meta"]
+        assert meta["drawn"] == axis["type"]
+        assert {*meta["scales"]} == {"linear", "log"}
+        assert meta["scales"][axis["type"]].items() <= axis.items()
+        low, high = meta["scales"]["log"]["range"]
+        assert 0 < 10**low < 10**high
+    accuracy = figures["Validation accuracy"].layout["meta"]["scales"]
+    assert accuracy["log"]["range"][1] <= np.log10(1.02)
+    assert accuracy["linear"]["range"][1] <= 1.02
+
+
+def test_what_is_not_above_zero_has_no_log_scale(tmp_path: Path, write_run: Any) -> None:
+    folder = write_run(tmp_path)
+    rows = [{"step": step, "split": "train", "loss": float(step - 1)} for step in (1, 2)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (made,) = learning_curves(load_runs([folder]))
+    assert {*made.layout["meta"]["scales"]} == {"linear"}
 
 
 def test_plotly_reads_no_tags_or_fields_in_labels() -> None:
@@ -134,7 +178,9 @@ def test_curves_of_test_data_say_so_and_a_single_test_has_none(
     assert not any(title.startswith("Test") for title in titles)
     rows = [{"step": step, "split": "test", "task_1": 0.5} for step in (100, 200)]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert [figure.title for figure in learning_curves(load_runs([folder]))] == ["Test task 1"]
+    assert [figure.title for figure in learning_curves(load_runs([folder]))] == [
+        "Test accuracy on task 1"
+    ]
 
 
 def test_even_steps_of_a_seed_are_a_start_and_a_distance(tmp_path: Path, write_run: Any) -> None:

@@ -12,6 +12,7 @@ from torch import nn
 from attractor.continual.lifelong.measures import LifelongResult
 from attractor.experiments.kinds import KINDS
 from attractor.experiments.kinds.lifelong import outcome
+from attractor.report import build
 from attractor.report.chapter import chapter
 from attractor.report.figures import learning_curves
 from attractor.report.levels import is_of_levels
@@ -47,10 +48,16 @@ def test_tasks_end_where_runs_say(tmp_path: Path, write_run: Any) -> None:
     for figure in made.figures:
         assert [shape["x0"] for shape in figure.layout["shapes"]] == [50, 100]
         assert [note["x"] for note in figure.layout["annotations"]] == [25.0, 75.0, 125.0]
-    assert [figure.title for figure in made.figures] == ["Test accuracy", "Test task 1"]
+    assert [figure.title for figure in made.figures] == [
+        "Test accuracy",
+        "Test accuracy on task 1",
+    ]
     (matrix,) = matrices(variants(runs))
     (trace,) = matrix.traces
     assert trace["z"][1] == pytest.approx([0.95, 0.25, 0.15])
+    assert trace["texttemplate"] == "%{z:.0%}"
+    assert matrix.said == "after task 3: 55%, 85%, 95%"
+    assert 'each task after each task; after task 3: 55%, 85%, 95%"' in build(runs)
     assert (trace["x"], trace["y"]) == (["1", "2", "3"], ["0", "1", "2", "3"])
 
 
@@ -105,7 +112,7 @@ def test_wide_intervals_of_many_variants_are_hidden_at_first(
     assert shown(5, 5) == {True}
 
 
-def test_the_first_variant_has_its_three_courses_in_one_figure(
+def test_the_best_variants_have_their_three_courses_in_one_figure(
     tmp_path: Path, write_run: Any
 ) -> None:
     matrix = [[0.9, 0.4, 0.2], [0.6, 0.8, 0.3]]
@@ -115,9 +122,11 @@ def test_the_first_variant_has_its_three_courses_in_one_figure(
         more = {"grew_at": [2], "matrix": matrix if seed == 0 else matrix[:1]}
         (folder / "done.json").write_text(json.dumps(done | more))
     made = chapter(load_runs([tmp_path / "runs"]))
-    figure = made.figures[3]
-    first = figure.title.partition(":")[0]
-    assert figure.title == f"{first}: current, previous and future levels"
+    figure = made.figures[4]
+    assert [one.title for one in made.figures[3:5]] == [
+        f"{label}: current, previous and future levels" for label in ("GRU", "LSTM")
+    ]
+    assert all(one.layout["xaxis"]["dtick"] == 1 for one in made.figures[:5])
     assert [trace["name"] for trace in figure.traces] == [
         "the current level",
         "previous levels",
@@ -174,6 +183,7 @@ def test_levels_completed_rank_and_counts_are_not_drawn(tmp_path: Path, write_ru
     assert [row.label for row in made.results.rows] == ["far", "near"]
     assert made.results.rows[0].cells[1].text == "6"
     assert made.findings[0] == "far has the best mean number of levels completed: 6 over 1 seed."
+    assert ("Steps", "1,000 at each level") in made.facts
     titles = {figure.title for figure in made.figures}
     assert "Test current accuracy" in titles
     for name in ("passed", "parameters", "level"):

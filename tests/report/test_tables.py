@@ -8,6 +8,7 @@ import pytest
 
 from attractor.estimates import estimate
 from attractor.measures import Measure
+from attractor.report.drill import drill
 from attractor.report.tables import (
     common_settings,
     environment,
@@ -99,11 +100,35 @@ def test_settings_look_as_in_the_file(value: Any, text: str) -> None:
         ([0.9, 0.9], True, "90.00 ± 0"),
         ([1.0, 2.0, 3.0], False, "2.0 ± 2.5"),
         ([1000.0, 3000.0, 5000.0], False, "3,000 ± 4,968"),
+        ([-0.5, 0.4, 0.09], False, "0.0 ± 1.1"),
         ([1e-9, 2e-9, 3e-9], False, "2e-09 ± 2.5e-09"),
     ],
 )
 def test_means_are_rounded_to_what_is_known(values: list[float], share: bool, text: str) -> None:
     assert with_interval(estimate(values), share) == text
+
+
+def test_a_column_has_as_many_decimals_in_each_row(tmp_path: Path, write_run: Any) -> None:
+    scores = (0.456, 0.38, 0.372)
+    for number, score in enumerate(scores):
+        path = write_run(tmp_path, f"{number} net") / "done.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"test": {"accuracy": score}}))
+    runs = load_runs([tmp_path])
+    made = result_table(runs)
+    column = made.headings.index("Median")
+    for place in (1, column):
+        assert [row.cells[place].text for row in made.rows] == ["45.6", "38.0", "37.2"]
+    told = drill(variants(runs), runs)
+    assert [row.cells[2].text for row in told.rows] == ["45.6", "38.0", "37.2"]
+    assert told.headings[2] == "Accuracy, %"
+
+
+def test_the_ends_of_a_strip_are_shares_where_all_is_one(tmp_path: Path, write_run: Any) -> None:
+    path = write_run(tmp_path) / "done.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"test": {"accuracy": 0.896}}))
+    scale = result_table(load_runs([tmp_path])).scale
+    assert scale is not None
+    assert float(scale[1]) <= 100
 
 
 def test_small_words() -> None:

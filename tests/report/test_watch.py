@@ -37,7 +37,7 @@ def test_it_waits_for_runs_and_changes_with_them(port: int, tmp_path: Path, writ
     folder = write_run(tmp_path / "runs", "LSTM")
     status, page = asked(port)
     assert status == 200
-    assert "LSTM comes to accuracy" in page
+    assert "LSTM reaches an accuracy of" in page
     version = asked(port, "/version")[1]
     assert version != before[1]
     assert f'data-watch="{version}"' in page

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from attractor.report.inside import Inside
 
 
+SCRIPTS = ("state.js", "tables.js", "axes.js", "page.js")
+
+
 def build(
     runs: Sequence[Run],
     title: str | None = None,
@@ -117,7 +120,7 @@ def page(template: str, figures: Sequence[Figure], **parts: object) -> str:
         .render(
             figures=_json(drawn),
             style=_template("style.css"),
-            script=script_safe(_template("tables.js") + _template("page.js")),
+            script=script_safe("".join(map(_template, SCRIPTS))),
             plotting=packed_script(),
             **parts,
         )

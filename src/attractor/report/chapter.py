@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attractor.report.cautions import cautions, otherwise, ranges
 from attractor.report.claims import HEADINGS, Told
-from attractor.report.comparing import findings, headline, standing
+from attractor.report.comparing import findings, headline, listed, standing
 from attractor.report.drill import Drill, drill
 from attractor.report.figures import Figure, learning_curves
 from attractor.report.levels import ranked_by_levels
@@ -63,7 +63,6 @@ class Chapter:
     inside: "Sequence[Inside]"
     drill: Drill
     parts: Parts
-    log: bool
     bands: bool
     swatches: list[dict[str, str]]
     common: dict[str, dict[str, str]]
@@ -87,6 +86,18 @@ class Chapter:
             ("repeat", "How to repeat this", True),
         ]
         return [(name, text) for name, text, shown in there if shown]
+
+    @property
+    def looked_into(self) -> str:
+        """Into how many variants the page looks, and what is left out; empty if nothing is."""
+        into = {one.label for one in self.inside}
+        left = [key["label"] for key in self.swatches if key["label"] not in into]
+        if not left:
+            return ""
+        return (
+            f"{len(into)} of {len(self.swatches)} variants, the best first; "
+            f"not looked into: {listed(left)}."
+        )
 
     @property
     def claim_headings(self) -> Sequence[str]:
@@ -135,7 +146,6 @@ def chapter(
         drill=drill(groups, runs),
         parts=parts,
         bands=bands,
-        log=any(one.layout["yaxis"]["type"] == "log" for one in figures),
         swatches=swatches(groups),
         common=common_settings(runs),
         own=own_settings(groups),
@@ -172,7 +182,7 @@ def _facts(runs: Sequence[Run], groups: Sequence[Group], tasks: int) -> list[tup
     facts += [("Task", name) for name in task if name != MISSING and len(task) == 1]
     facts += [("Budget", runs[0].budget), ("Variants", str(len(groups)))]
     facts += [("Runs", _run_counts(runs)), ("Seeds", ranges({run.seed for run in runs}))]
-    each = f" for each of {tasks} tasks" if tasks else ""
+    each = f" for each of {tasks} tasks" if tasks else parts_of(runs).each
     facts += [
         ("Steps", f"{count(int(n))}{each}") for n in steps if n.isdecimal() and len(steps) == 1
     ]

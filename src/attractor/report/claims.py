@@ -1,13 +1,16 @@
 """The claims of the documents on the runs of a page, as `attractor reproduce` decides them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from attractor.estimates import Estimate
 from attractor.report.configured import changed
+from attractor.report.rounding import plain, with_interval
 from attractor.reproduction.claims import Finding, corrected, examined
 from attractor.reproduction.outcomes import EXACT, Outcomes, of_runs, stored
-from attractor.reproduction.tables import all_claims, claim_rows
+from attractor.reproduction.tables import SHARES, all_claims, claim_rows
 from attractor.reproduction.targets import TARGETS, Budget, Claim, Target
 from attractor.reproduction.verdicts import FEWEST
 from attractor.results.variants import variants
@@ -15,8 +18,19 @@ from attractor.runs.read import Run
 
 HEADINGS = ("Claim", "Place", "Ours less the other", "Seeds as claimed", "p (Holm)", "Verdict")
 
-SAID = {"few seeds": "with few seeds", "holds": "hold", "contradicted": "are contradicted"}
-"""How verdicts are told of several claims, where that is not their name."""
+DECIDED = {
+    "holds": ("holds", "hold"),
+    "contradicted": ("is contradicted", "are contradicted"),
+    "not shown": ("is not shown", "are not shown"),
+    "few seeds": ("has too few seeds", "have too few seeds"),
+}
+"""How a verdict is told of one claim and of several."""
+LEANING = {
+    "quick, as claimed": "agree with",
+    "quick, open": "cannot tell on",
+    "quick, the other way": "point the other way on",
+}
+"""What short runs do."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,10 @@ class Told:
         says, difference, half, _, seeds, p, verdict = claim_rows([self.finding])[0]
         number = difference.removesuffix(" points")
         ours = f"{number} {half}".strip() + difference.removeprefix(number)
+        if self.finding.claim.bound is not None:
+            ours = _beside_bound(self.finding)
+        if self.finding.verdict == "few seeds":
+            seeds = f"{self.finding.right} of {self.finding.n}"
         place = f"{self.target.document}, {self.target.name.replace('-', ' ')}"
         return (
             (says, None),
@@ -98,10 +116,41 @@ def counted(told: Sequence[Told]) -> list[str]:
     """How many claims have which verdict, as a sentence; none where there are no claims."""
     if not told:
         return []
-    verdicts = [one.finding.told for one in told]
-    said = ", ".join(f"{verdicts.count(one)} {SAID.get(one, one)}" for one in sorted(set(verdicts)))
+    counts = Counter(one.finding.told for one in told)
+    left = len(told)
+    decided, leaning = [], []
+    for verdict in [*DECIDED, *LEANING]:
+        if not (n := counts[verdict]):
+            continue
+        left -= n
+        number = "the other" if len(told) == 2 and (n, left) == (1, 0) else _word(n)
+        if verdict in DECIDED:
+            decided.append(f"{number} {DECIDED[verdict][n > 1]}")
+        else:
+            leaning.append(f"{LEANING[verdict]} {number}")
+    short = [f"short runs {joined(leaning)}"] if leaning else []
     claims = "claim" if len(told) == 1 else "claims"
-    return [f"Of {len(told)} published {claims} on these runs: {said}."]
+    return [f"Of {_word(len(told))} published {claims}, {joined([*decided, *short])}."]
+
+
+def _word(number: int) -> str:
+    return "one" if number == 1 else str(number)
+
+
+def joined(parts: Sequence[str]) -> str:
+    """``A``, ``A and B``, ``A, B and C``."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _beside_bound(one: Finding) -> str:
+    """Ours with its interval, and the bound, both in per cent if they are shares."""
+    bound, difference = one.claim.bound, one.difference
+    if bound is None or difference is None:
+        return ""
+    share = any(word in one.claim.measure for word in SHARES)
+    ours = Estimate((), difference + bound, difference + bound, one.half_width)
+    word = "said" if one.claim.test == "same" else "bound"
+    return f"{with_interval(ours, share)}, {word} {plain(bound, share)}"
 
 
 def _outcomes(runs: Sequence[Run]) -> Outcomes:

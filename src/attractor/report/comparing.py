@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from attractor.estimates import Estimate
-from attractor.report.claims import Told, counted, pool
+from attractor.report.claims import Told, counted, joined, pool
 from attractor.report.configured import changes
 from attractor.report.rounding import with_interval
 from attractor.reproduction.claims import LEVEL, Finding, corrected, paired
 from attractor.reproduction.published import Published, published
 from attractor.reproduction.targets import TARGETS, Claim, Test
 from attractor.reproduction.verdicts import judge
-from attractor.results.measures import main_metric, measure
+from attractor.results.measures import main_metric, measure, words
 from attractor.results.numbers import MISSING, is_share, plural
 from attractor.results.summary import SummaryRow, summary
 from attractor.results.variants import variants
@@ -19,13 +19,6 @@ from attractor.runs.read import Run
 
 NOT_SHOWN = "not shown"
 BEHIND = "behind"
-NAMES = {"levels": "number of levels completed"}
-"""Of measures whose own names say too little."""
-
-
-def words(metric: str) -> str:
-    """A measure as a reader calls it."""
-    return NAMES.get(metric, metric.replace("_", " "))
 
 
 @dataclass(frozen=True)
@@ -141,8 +134,9 @@ def compared(stand: Standing) -> str:
     )
     return (
         "Behind the best: the difference to the variant with the best mean, paired over the seeds "
-        "that both have, ± half of its 95% interval; "
-        f"{how} Bold is shown to be ahead of all others."
+        "that both have, ± half of its 95% interval. The interval is of this comparison alone and "
+        "the test is corrected, so a difference whose interval leaves out zero may be “not shown”; "
+        f"{how} A bold number is significantly better than every other variant's."
     )
 
 
@@ -151,8 +145,21 @@ def _first(stand: Standing, row: SummaryRow) -> str:
     number = f"{with_interval(row.estimate, stand.share)}{unit}"
     what = words(stand.metric)
     if not stand.others:
-        return f"{row.label} comes to {what} {number} over {plural(row.n, 'seed')}."
+        over = "one seed" if row.n == 1 else f"mean over {row.n} seeds"
+        return f"{row.label} reaches {_a(what)} of {number} ({over})."
     return f"{row.label} has the best mean {what}: {number} over {plural(row.n, 'seed')}."
+
+
+def _a(what: str) -> str:
+    """A measure with its article.
+
+    Example:
+        >>> _a("accuracy"), _a("loss"), _a("steps to solve")
+        ('an accuracy', 'a loss', 'steps to solve')
+    """
+    if what.startswith("steps"):
+        return what
+    return f"{'an' if what[0] in 'aeio' else 'a'} {what}"
 
 
 def _apart(stand: Standing) -> list[str]:
@@ -217,4 +224,4 @@ def listed(labels: Sequence[str], most: int = 4) -> str:
     labels = [f"“{label}”" if "," in label else label for label in labels]
     if len(labels) > most:
         return f"{', '.join(labels[: most - 1])} and {len(labels) - most + 1} others"
-    return " and ".join(filter(None, (", ".join(labels[:-1]), labels[-1])))
+    return joined(labels)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from attractor.measures import Measure
 from attractor.report.rounding import plain
 from attractor.results.curves import Floats, Line, curve
-from attractor.results.measures import TASK, main_metric, measure
+from attractor.results.measures import TASK, main_metric, measure, words
 from attractor.results.numbers import is_share
 from attractor.results.variants import variants
 from attractor.runs.read import Run
@@ -23,6 +23,7 @@ Trace = dict[str, Any]
 # white, and with grey for black, which a dark page would swallow.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8A8A")
 DASHES = ("solid", "dash", "dot", "dashdot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
 MOST_POINTS = 2000
 SPLITS = {"valid": "Validation", "test": "Test", "train": "Training"}
 META = "meta"
@@ -46,6 +47,11 @@ class Figure:
 def style(index: int) -> tuple[str, str]:
     """The colour and the dash of a variant: when the colours run out, the dash changes."""
     return COLOURS[index % len(COLOURS)], DASHES[index // len(COLOURS) % len(DASHES)]
+
+
+def symbol(index: int) -> str:
+    """The marker of a variant, which changes when colours and dashes have run out."""
+    return SYMBOLS[index // (len(COLOURS) * len(DASHES)) % len(SYMBOLS)]
 
 
 def learning_curves(runs: Sequence[Run], counts: Collection[str] = ()) -> list[Figure]:
@@ -115,13 +121,13 @@ def figure(runs: Sequence[Run], split: str, metric: str) -> Figure | None:
         _seed(values, index, run, hidden=index in means) for index, run, values in seeds if values
     ]
     traces += [_mean(line, indices[line.label], share) for line in lines]
-    name = metric.replace("_", " ")
+    name = words(metric)
     last = max(int(line.steps[-1]) for line in lines)
     return Figure(
         title=f"{SPLITS.get(split, split)} {name}",
         wide=False,
         traces=traces,
-        layout=_layout(name, last, _y_axis(alive, share, log)),
+        layout=_layout(name, last, _scales(alive, share), "log" if log else "linear"),
         said=_said({line.label: float(line.mean[-1]) for line in lines}, name, what, share),
     )
 
@@ -158,6 +164,12 @@ def plot_text(text: str) -> str:
     return text
 
 
+def _scales(values: Sequence[float], share: bool) -> dict[str, dict[str, Any]]:
+    """The axis of values by its type; none that is logarithmic where some are not above zero."""
+    types = ("linear", "log") if min(values) > 0 else ("linear",)
+    return {one: _y_axis(values, share, one == "log") for one in types}
+
+
 def _y_axis(values: Sequence[float], share: bool, log: bool) -> dict[str, Any]:
     # The range is that of the runs, not of the bands: with two seeds those are very wide.
     low, high = min(values), max(values)
@@ -165,24 +177,28 @@ def _y_axis(values: Sequence[float], share: bool, log: bool) -> dict[str, Any]:
         low, high = math.log10(low), math.log10(high)
     pad = 0.05 * (high - low) or 0.05 * abs(high) or 0.05
     low, high = low - pad, high + pad
-    if share:
+    if share and log:
+        high = min(high, math.log10(1.02))
+    elif share:
         low, high = max(low, -0.02 if min(values) >= 0 else -1.02), min(high, 1.02)
     axis: dict[str, Any] = {
         "range": [_short(low), _short(high)],
         "type": "log" if log else "linear",
     }
-    if share:
-        axis["tickformat"] = ".0%" if high - low > 0.05 else ".1%"
-    elif log:
+    if log:
         # Or plotly would crowd the axis, and write 0.2 and 0.5 as small 2 and 5. With these
         # numbers it marks 1, 2 and 5 on a short axis and powers of ten on a long one.
         ticks = (high - low) * (2 if high - low < 2.5 else 1)
-        axis |= {"tickformat": "~g", "nticks": max(round(ticks), 2)}
+        axis |= {"tickformat": ".3~%" if share else "~g", "nticks": max(round(ticks), 2)}
+    elif share:
+        axis["tickformat"] = ".0%" if high - low > 0.05 else ".1%"
     return axis
 
 
-def _layout(name: str, last_step: int, y_axis: dict[str, Any]) -> dict[str, Any]:
-    title = f"{name} (log scale)" if y_axis["type"] == "log" else name
+def _layout(
+    name: str, last_step: int, scales: dict[str, dict[str, Any]], drawn: str
+) -> dict[str, Any]:
+    title = f"{name} (log scale)" if drawn == "log" else name
     axis = {"automargin": True, "zeroline": False, "showline": False, "ticks": ""}
     x_axis = {
         "title": _title("training step", 8),
@@ -193,7 +209,8 @@ def _layout(name: str, last_step: int, y_axis: dict[str, Any]) -> dict[str, Any]
     }
     return {
         "xaxis": axis | x_axis,
-        "yaxis": axis | y_axis | {"title": _title(title, 10)},
+        "yaxis": axis | scales[drawn] | {"title": _title(title, 10)},
+        "meta": {"drawn": drawn, "scales": scales, "name": plot_text(name)},
         "hovermode": "x unified",
         "showlegend": False,
         "margin": {"l": 8, "r": 12, "t": 10, "b": 8},
@@ -217,6 +234,9 @@ def _mean(line: Line, index: int, share: bool) -> Trace:
     several = f"%{{y:{digits}}}{band}, %{{customdata[0]}} seeds{extra}"
     templates = [alone if n == 1 else several for n in line.n[keep]]
     few = len(keep) <= 16
+    marker: dict[str, Any] = {"color": colour, "size": 5}
+    if (mark := symbol(index)) != SYMBOLS[0]:
+        marker |= {"symbol": mark, "size": 8, "maxdisplayed": 12}
     return {
         "type": "scatter",
         "name": plot_text(line.label),
@@ -227,9 +247,9 @@ def _mean(line: Line, index: int, share: bool) -> Trace:
             for n, low, high in zip(line.n[keep], line.low[keep], line.high[keep], strict=True)
         ],
         "hovertemplate": templates[0] if len(set(templates)) == 1 else templates,
-        "mode": "lines+markers" if few else "lines",
+        "mode": "lines+markers" if few or "symbol" in marker else "lines",
         "line": {"color": colour, "dash": dash, "width": 2.25},
-        "marker": {"color": colour, "size": 5},
+        "marker": marker,
         "meta": {"variant": index, "kind": "mean"},
     }
 

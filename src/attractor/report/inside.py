@@ -15,15 +15,17 @@ from torch import Generator, Tensor, nn
 from attractor.errors import InputError
 from attractor.experiments.restore import model_of, restored
 from attractor.models import DRAW
+from attractor.report.levels import ranked_by_levels
 from attractor.report.looking import seen_in
 from attractor.report.seen import Seen
+from attractor.results.summary import summary
 from attractor.results.variants import Group, variants
 from attractor.runs.read import Run
 
 logger = logging.getLogger(__name__)
 
 MOST = 4
-"""Variants of a chapter that are looked into."""
+"""Variants of a chapter that are looked into, the best first."""
 IMAGES = 16
 
 
@@ -42,7 +44,7 @@ class Inside:
 
 
 def looked_into(runs: Sequence[Run], data: Path | None = None) -> dict[str, list[Inside]]:
-    """By experiment and budget, what is inside the first finished run of each variant.
+    """By experiment and budget, what is inside the first finished run of the best variants.
 
     Args:
         runs: as a report takes them.
@@ -51,16 +53,19 @@ def looked_into(runs: Sequence[Run], data: Path | None = None) -> dict[str, list
     parts: dict[str, list[Run]] = {}
     for run in runs:
         parts.setdefault(f"{run.experiment}/{run.budget}", []).append(run)
-    return {key: [*_each(variants(part), data)] for key, part in parts.items()}
+    return {key: [_first(one, data) for one in _chosen(part)] for key, part in parts.items()}
 
 
-def _each(groups: Sequence[Group], data: Path | None) -> list[Inside]:
-    found = []
-    for group in groups[:MOST]:
-        done = sorted((run for run in group.runs if run.status == "done"), key=lambda r: r.seed)
-        if done:
-            found.append(_inside(group.label, done[0], data))
-    return found
+def _chosen(runs: Sequence[Run]) -> list[Group]:
+    """The variants to look into: those with a finished run, by rank."""
+    runs = [ranked_by_levels(run) for run in runs]
+    groups = {group.label: group for group in variants(runs)}
+    return [groups[row.label] for row in summary(runs) if row.n][:MOST]
+
+
+def _first(group: Group, data: Path | None) -> Inside:
+    done = [run for run in group.runs if run.status == "done"]
+    return _inside(group.label, min(done, key=lambda run: run.seed), data)
 
 
 def _inside(label: str, run: Run, data: Path | None) -> Inside:

@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 
 from attractor.report.figures import Figure, plot_text, style
 from attractor.results.measures import measure
+from attractor.results.summary import summary
 from attractor.results.variants import Group
 from attractor.runs.read import Run
+
+MOST = 4
+"""Variants of which the three numbers are drawn in one figure, the best ones."""
+TICKS = 20
+"""Levels that are each named on an axis."""
 
 Matrix = NDArray[np.float64]
 
@@ -70,12 +76,15 @@ def level_curves(groups: Sequence[Group]) -> list[Figure]:
     drawn = []
     for title, course in COURSES.items():
         traces = [_line(index, label, runs, course) for index, label, runs in found if runs]
-        drawn.append(Figure(title, False, traces, _layout()))
-    return [*drawn, _of_one(*next(one for one in found if one[2]))]
+        drawn.append(Figure(title, False, traces, _layout(traces)))
+    through = {label for _, label, runs in found if runs}
+    rows = summary([run for group in groups for run in group.runs])
+    best = [row.label for row in rows if row.label in through][:MOST]
+    return [*drawn, *(_of_one(*one) for one in found if one[1] in best)]
 
 
 def _of_one(index: int, label: str, runs: Sequence[Run]) -> Figure:
-    """All three numbers of the first variant: figure 5.1, where it is the plain small LSTM."""
+    """All three numbers of a variant: figure 5.1, where it is the plain small LSTM."""
     traces = []
     for (title, course), dash in zip(COURSES.items(), ("solid", "dash", "dot"), strict=True):
         name = title.removeprefix("Accuracy on ")
@@ -84,7 +93,7 @@ def _of_one(index: int, label: str, runs: Sequence[Run]) -> Figure:
         trace["hovertemplate"] = f"%{{y:.1%}}, %{{customdata}} seeds<extra>{name}</extra>"
         traces.append(trace)
     above = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
-    layout = _layout() | {"showlegend": True, "legend": above}
+    layout = _layout(traces) | {"showlegend": True, "legend": above}
     layout["margin"] = {**layout["margin"], "t": 36}
     return Figure(f"{label}: current, previous and future levels", False, traces, layout)
 
@@ -120,10 +129,12 @@ def _line(
     }
 
 
-def _layout() -> dict[str, Any]:
+def _layout(traces: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    longest = max(len(trace["x"]) for trace in traces)
+    ticks = {"dtick": 1} if longest <= TICKS else {"nticks": 10}
     axis = {"automargin": True, "zeroline": False, "showline": False, "ticks": ""}
     return {
-        "xaxis": {**axis, "title": {"text": "level", "font": {"size": 13}}, "nticks": 10},
+        "xaxis": {**axis, "title": {"text": "level", "font": {"size": 13}}, **ticks},
         "yaxis": {
             **axis,
             "title": {"text": "accuracy", "font": {"size": 13}},

@@ -19,6 +19,7 @@ class Parts:
         ends: the steps at which tasks end, which are marked in the learning curves.
         maps: of the accuracy on each task or level after each.
         of: what a map has rows for.
+        each: for what the steps of the configuration are, in words, if not for a whole run.
         counts: what is logged and not drawn, since it is no measure of learning.
     """
 
@@ -26,6 +27,7 @@ class Parts:
     ends: Callable[[Sequence[Run]], list[int]] = lambda runs: []
     maps: Callable[[Sequence[Group]], list[Figure]] = lambda groups: []
     of: str = "task"
+    each: str = ""
     counts: tuple[str, ...] = ()
 
 
@@ -33,7 +35,11 @@ PARTS: dict[str, Parts] = {
     "supervised": Parts(),
     "continual": Parts(ends=boundaries, maps=matrices),
     "lifelong": Parts(
-        curves=level_curves, maps=matrices, of="level", counts=("passed", "parameters", "level")
+        curves=level_curves,
+        maps=matrices,
+        of="level",
+        each=" at each level",
+        counts=("passed", "parameters", "level"),
     ),
 }
 """By the kind of an experiment."""

@@ -1,6 +1,8 @@
 """What there is to see in a trained network: figures, each with a sentence of its numbers."""
 
-from collections.abc import Callable
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +14,11 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 from attractor import dynamics
 from attractor.cells import Recurrent
 from attractor.report.figures import COLOURS, Figure
+from attractor.results.numbers import plural
 from attractor.tasks import IGNORE
+
+WORDS = {1: "one", 2: "two", 3: "three", 4: "four"}
+"""Small numbers of fixed points."""
 
 LARGEST = 400
 """Numbers of a state beyond which Jacobians are left out."""
@@ -180,16 +186,29 @@ def fixed_seen(layer: nn.Module, x: Tensor) -> list[Seen]:
         )
     shown = layout("real part", "imaginary part")
     shown["yaxis"]["scaleanchor"] = "x"
-    told = f"Under the mean input: {found}."
-    if len(found):
-        radius = float(found.eigenvalues[0].abs().max())
-        told += f" The largest eigenvalue at the first has modulus {radius:.3f}"
-        told += (
-            f", so it forgets over {-1 / torch.tensor(radius).log():.1f} steps."
-            if radius < 1
-            else "."
-        )
-    return [Seen(Figure("Eigenvalues at the fixed points", False, traces, shown), told)]
+    figure = Figure("Eigenvalues at the fixed points", False, traces, shown)
+    return [Seen(figure, f"Under the mean input, {_fixed_told(found)}")]
+
+
+def _fixed_told(found: dynamics.FixedPoints) -> str:
+    """How many there are, and how fast a disturbance fades at the first."""
+    if not len(found):
+        return f"none of {found.starts} starts led to a fixed point."
+    kinds = Counter(found.stability)
+    which = " and ".join(f"{WORDS.get(n, n)} {kind}" for kind, n in kinds.items())
+    slow = f" It also has {plural(len(found.slow), 'slow point')}." if len(found.slow) else ""
+    points = "fixed point" if len(found) == 1 else "fixed points"
+    radius = float(found.eigenvalues[0].abs().max())
+    whose = "Its" if len(found) == 1 else "At the first, the"
+    told = (
+        f"{int(found.reached.sum())} of {found.starts} starts led to {which} {points}. "
+        f"{whose} largest eigenvalue has modulus {radius:.3f}"
+    )
+    if radius >= 1:
+        return f"{told}.{slow}"
+    steps = -1 / math.log(radius) if radius > 0 else 0.0
+    about = f"{steps:.1f}" if steps < 10 else f"{steps:,.0f}"
+    return f"{told}, so a disturbance fades to 1/e in about {about} steps.{slow}"
 
 
 def jacobian_seen(layer: nn.Module, x: Tensor) -> list[Seen]:
@@ -232,22 +251,39 @@ def portrait_seen(layer: nn.Module, x: Tensor) -> list[Seen]:
         traces[-1]["name"] = f"sequence {place + 1}"
     return [
         Seen(
-            Figure("Courses of the state", True, traces, layout("", "", height=480)),
+            Figure("Courses of the state", True, traces, _space(share)),
             f"Three directions hold {float(share[:3].sum()):.0%} of the variance of {name} "
             f"({float(share[0]):.0%}, {float(share[1]):.0%}, {float(share[2]):.0%}).",
         )
     ]
 
 
+def _space(share: Tensor) -> dict[str, Any]:
+    """Three directions with the share of the variance that each holds, and the key below."""
+    axes = {
+        f"{name}axis": {"title": {"text": f"direction {place + 1} ({float(share[place]):.0%})"}}
+        for place, name in enumerate("xyz")
+    }
+    return {
+        "scene": axes,
+        "legend": {"orientation": "h", "x": 0, "y": 0, "yanchor": "top"},
+        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+    }
+
+
 def curvature_seen(model: nn.Module, loss: Callable[[], Tensor]) -> list[Seen]:
     """The leading eigenvalues of the Hessian and a plane of the loss around the network."""
     found = dynamics.hessian_eigenvalues(loss, model, 10)
-    traces = [{"type": "bar", "y": found.values.tolist(), "marker": {"color": COLOURS[0]}}]
+    values = found.values.tolist()
+    traces: list[dict[str, Any]] = [{"type": "bar", "x": [*range(1, len(values) + 1)], "y": values}]
+    traces[0]["marker"] = {"color": COLOURS[0]}
+    bars = layout("number, by size", "eigenvalue")
+    bars["xaxis"]["dtick"] = 1
     step = dynamics.step_condition(loss, model, 1e-3)
-    largest = float(found.values.max())
-    way = f"falls with rates up to {step.largest_rate:.3g}"
+    way = f"lowers the loss for learning rates up to {step.largest_rate:.3g}"
     if step.largest_rate == float("inf"):
-        way = "curves down, so no rate is too large to second order"
+        way = "lowers the loss for every learning rate"
     plane = dynamics.landscape(loss, model, low=-0.5, high=0.5, samples=13)
     assert plane.y is not None
     traces_2 = [
@@ -262,17 +298,30 @@ def curvature_seen(model: nn.Module, loss: Callable[[], Tensor]) -> list[Seen]:
     here = float(plane.loss[6, 6])
     return [
         Seen(
-            Figure("Leading eigenvalues of the Hessian", False, traces, layout("", "eigenvalue")),
-            f"The largest eigenvalue is {largest:.3g} and the most negative of the ten "
-            f"{min(0.0, float(found.values.min())):.3g}. Along its gradient the loss {way}.",
+            Figure("Leading eigenvalues of the Hessian", False, traces, bars),
+            f"{eigenvalues_told(values)} To second order, a gradient step {way}.",
         ),
         Seen(
             Figure("Loss around the network", False, traces_2, layout("first", "second")),
-            f"Half the length of its filters away the loss goes from {here:.3g} up to "
-            f"{float(plane.loss.max()):.3g}; its lowest value on the plane, "
-            f"{float(plane.loss.min()):.3g}, is at {plane.lowest[0]:.2f}, {plane.lowest[1]:.2f}.",
+            f"When each filter is moved by half its own length, the loss rises from {here:.3g} to "
+            f"at most {float(plane.loss.max()):.3g}. Its lowest value on the plane is "
+            f"{float(plane.loss.min()):.3g}, at ({plane.lowest[0]:.2f}, {plane.lowest[1]:.2f}).",
         ),
     ]
+
+
+def eigenvalues_told(values: Sequence[float]) -> str:
+    """The largest, and the most negative one or that there is none.
+
+    Example:
+        >>> eigenvalues_told([3.0, 0.6])
+        'The largest eigenvalue is 3; none of the 2 is negative, and the smallest is 0.6.'
+    """
+    low, high = min(values), max(values)
+    told = f"The largest eigenvalue is {high:.3g}"
+    if low < 0:
+        return f"{told}, and the most negative of the {len(values)} is {low:.3g}."
+    return f"{told}; none of the {len(values)} is negative, and the smallest is {low:.3g}."
 
 
 def depth_seen(

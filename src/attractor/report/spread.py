@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from attractor.report.figures import Figure, plot_text, style
-from attractor.results.measures import main_metric, measure
+from attractor.results.measures import main_metric, measure, words
 from attractor.results.numbers import is_share
 from attractor.results.variants import Group
 from attractor.runs.read import Run
@@ -47,7 +47,7 @@ def spread(runs: Sequence[Run], groups: Sequence[Group]) -> Figure | None:
             }
         )
     axis = {"automargin": True, "zeroline": False}
-    title = main.replace("_", " ")
+    title = words(main)
     layout = {
         "xaxis": {**axis, "showgrid": False},
         "yaxis": {

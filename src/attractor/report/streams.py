@@ -13,6 +13,8 @@ from attractor.runs.read import Run
 
 MOST = 12
 """Variants whose matrices are drawn."""
+WRITTEN = 10
+"""Tasks up to which the numbers are written into a matrix."""
 
 
 def boundaries(runs: Sequence[Run]) -> list[int]:
@@ -80,6 +82,8 @@ def matrices(groups: Sequence[Group]) -> list[Figure]:
             "hovertemplate": f"{what} %{{x}} after {what} %{{y}}: %{{z:.1%}}<extra></extra>",
             "colorbar": {"tickformat": ".0%", "thickness": 10, "outlinewidth": 0},
         }
+        if columns <= WRITTEN:
+            trace |= {"texttemplate": "%{z:.0%}", "textfont": {"size": 11}}
         axis = {"type": "category", "automargin": True, "showgrid": False, "zeroline": False}
         layout = {
             "xaxis": {**axis, "title": {"text": f"accuracy on {what}", "font": {"size": 13}}},
@@ -92,8 +96,14 @@ def matrices(groups: Sequence[Group]) -> list[Figure]:
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
         }
-        drawn.append(Figure(group.label, False, [trace], layout))
+        drawn.append(Figure(group.label, False, [trace], layout, _said(mean, what, first)))
     return drawn
+
+
+def _said(mean: Any, what: str, first: int) -> str:
+    """The last row, for those who do not see the map."""
+    numbers = ", ".join("–" if np.isnan(value) else f"{value:.0%}" for value in mean[-1])
+    return f"after {what} {first + len(mean) - 1}: {numbers}"
 
 
 def _mean(found: "Sequence[np.ndarray[tuple[int, int], np.dtype[np.float64]]]") -> Any:

@@ -6,12 +6,12 @@ from typing import Any
 
 from attractor.estimates import Estimate
 from attractor.report.claims import Told
-from attractor.report.comparing import behind, compared, on_paper, standing, words
-from attractor.report.figures import SPLITS, style
-from attractor.report.rounding import plain, with_interval
+from attractor.report.comparing import behind, compared, on_paper, standing
+from attractor.report.figures import SPLITS, style, symbol
+from attractor.report.rounding import alike, with_intervals
 from attractor.reproduction.published import Published
 from attractor.results import numbers
-from attractor.results.measures import measure
+from attractor.results.measures import measure, words
 from attractor.results.numbers import MISSING, count, duration, is_share
 from attractor.results.summary import SummaryRow, summary
 from attractor.results.variants import Group, differing, settings, variants
@@ -21,6 +21,14 @@ from attractor.runs.read import Run
 # The strip that shows an interval, in the units of its drawing.
 STRIP_WIDTH = 120
 _STRIP_EDGE = 5
+MARKS = {
+    "circle": "",
+    "square": "M8 1h6v6h-6z",
+    "diamond": "M11 0l4 4-4 4-4-4z",
+    "triangle-up": "M11 0l4 8h-8z",
+    "x": "M8 1l6 6M14 1l-6 6",
+}
+"""The markers of many variants, as they are drawn in the key; the first ones need none."""
 MOST_VALUES = 4
 """Values of a key of the environment that are told one by one."""
 
@@ -90,22 +98,27 @@ def result_table(runs: Sequence[Run], claims: Sequence[Told] = ()) -> ResultTabl
     headings = ["Rank", measures[0], *printed, *beside, "Median", *measures[1:]]
     ended = all(row.status == "done" for row in rows)
     headings += ["Seeds", "Parameters", "Time", *(() if ended else ("Status",))]
+    columns = {
+        name: with_intervals([row.estimates.get(name) for row in rows], share)
+        for name, share in shares.items()
+    }
+    middles = [None if row.estimate is None else row.estimate.median for row in rows]
+    medians = alike(middles, shares[main])
     found = []
-    for row in rows:
+    for place, (row, middle) in enumerate(zip(rows, middles, strict=True)):
         measured = []
-        for name, share in shares.items():
+        for name, texts in columns.items():
             one = row.estimates.get(name)
             mean = None if one is None else one.mean
             ahead = name == main and row.label == stand.best and stand.proven
-            measured.append(Cell(with_interval(one, share), mean, ahead))
-        middle = None if row.estimate is None else row.estimate.median
+            measured.append(Cell(texts[place], mean, ahead))
         total = row.n + row.failed + row.unfinished
         cells = [
             Cell(MISSING if row.rank is None else str(row.rank), row.rank),
             measured[0],
             *([_on_paper(paper.get(row.label))] if printed else []),
             *([Cell(*behind(stand, row.label))] if beside else []),
-            Cell(plain(middle, shares[main]), middle),
+            Cell(medians[place], middle),
             *measured[1:],
             Cell(str(row.n) if row.n == total else f"{row.n} of {total}", row.n),
             Cell(count(row.parameters), row.parameters),
@@ -128,12 +141,13 @@ def result_table(runs: Sequence[Run], claims: Sequence[Told] = ()) -> ResultTabl
 
 
 def swatches(groups: Sequence[Group]) -> list[dict[str, str]]:
-    """The key to the curves: label, colour and dash pattern of each variant."""
+    """The key to the curves: label, colour, dash pattern and, of many, the marker."""
     patterns = {"solid": "none", "dash": "6 3", "dot": "2 3", "dashdot": "6 3 2 3"}
     styles = [style(index) for index in range(len(groups))]
+    marks = [symbol(index) for index in range(len(groups))]
     return [
-        {"label": variant.label, "colour": colour, "dash": patterns[dash]}
-        for variant, (colour, dash) in zip(groups, styles, strict=True)
+        {"label": variant.label, "colour": colour, "dash": patterns[dash], "mark": MARKS[mark]}
+        for variant, (colour, dash), mark in zip(groups, styles, marks, strict=True)
     ]
 
 
@@ -227,9 +241,11 @@ def _ends(found: Sequence[Estimate], share: bool) -> tuple[float, float] | None:
     high = max(one.mean + (one.half_width or 0) for one in found)
     low = max(min(low, *values), min(values) - room / 2)
     high = min(max(high, *values), max(values) + room / 2)
+    if high <= low:
+        low, high = low - room / 2, high + room / 2
     if share:
         low, high = max(low, 0.0 if min(values) >= 0 else -1.0), min(high, 1.0)
-    return (low, high) if high > low else (low - room / 2, high + room / 2)
+    return low, high
 
 
 def _strip(one: Estimate, ends: tuple[float, float]) -> Strip:

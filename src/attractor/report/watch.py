@@ -14,7 +14,8 @@ from attractor.runs.read import read_runs
 HOST = "127.0.0.1"
 NAMES = ("127.0.0.1", "localhost")
 WAITING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>attractor</title>
-<meta http-equiv="refresh" content="3"><p>No runs yet. This page looks again every three seconds."""
+<link rel="icon" href="data:,"><meta http-equiv="refresh" content="3">
+<p>No runs yet. This page looks again every three seconds."""
 FILES = ("config.toml", "metrics.jsonl", "done.json", "failed.json")
 
 

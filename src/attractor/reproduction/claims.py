@@ -13,6 +13,9 @@ right, with :math:`t = \sqrt n\, e`.
 - *no lower*: one of them, which says that ours is not below the other by the margin;
   :math:`e = (m + \bar d) / \sigma`.
 
+A test against a margin has a second p, for the contrary: that the difference lies beyond the
+margin. It is one-sided too, and doubled for *same*, which has a margin on either side.
+
 Where all :math:`d_s` are the same, as where no seed solves a task, :math:`\sigma` is zero and the t
 test would be certain of anything. There the sign test counts: n seeds on one side have a p of
 :math:`2^{-n}`, two-sided :math:`2^{1-n}`.
@@ -23,8 +26,8 @@ All p are corrected by Holm over all claims that have results, so that a verdict
 the page it is read on. Beside a bound, in place of another variant, the same tests compare with
 that number. What is computed exactly needs no test: its sign decides. A claim *holds* if its
 corrected p is below 0.05 and the difference has the claimed sign; it is *contradicted* if the
-difference has the other sign (for *same* and *no lower*: if the 95% interval lies beyond the
-margin); else it is *not shown*. Fewer than three shared seeds, and runs shorter than the
+difference has the other sign (for *same* and *no lower*: if the corrected p for the contrary is
+below 0.05); else it is *not shown*. Fewer than three shared seeds, and runs shorter than the
 document's, give no verdict; of such quick runs it is said whether their 95% interval, uncorrected,
 lies on the side of the claim.
 
@@ -59,6 +62,8 @@ class Finding:
 
     ``difference`` and ``half_width`` are of ours less the other's, in units of the measure;
     ``right`` counts the seeds on the side of the claim, and ``diverged`` runs without a number.
+    ``contrary`` is the p of a difference beyond the margin, where the test has one; ``corrected``
+    is the corrected p of the verdict.
     """
 
     claim: Claim
@@ -69,12 +74,15 @@ class Finding:
     right: int = 0
     diverged: int = 0
     p: float | None = None
+    contrary: float | None = None
     corrected: float | None = None
     verdict: str = "not run"
 
     @property
     def told(self) -> str:
-        """The verdict; of quick runs also which way they lean."""
+        """The verdict, and whether it is exact; of quick runs also which way they lean."""
+        if self.claim.experiment == EXACT and self.n:
+            return f"{self.verdict}, exact"
         if self.verdict != "quick" or self.difference is None or self.half_width is None:
             return self.verdict
         ahead = _ahead(self.claim, self.difference)
@@ -118,7 +126,7 @@ def examined(claim: Claim, outcomes: Outcomes, budget: Budget = "full") -> Findi
     lost |= outcomes.diverged(experiment, beside) - other.keys()
     found = replace(paired(claim, ours, other), diverged=len(lost))
     if found.p is not None and outcomes.budget(experiment) != "full":
-        return replace(found, p=None, verdict="quick")
+        return replace(found, p=None, contrary=None, verdict="quick")
     return found
 
 
@@ -155,12 +163,15 @@ def paired(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) 
     plain = [x - y for x, y in zip(a, b, strict=True)]
     n, mean = len(seeds), fmean(plain)
     if n < FEWEST:
-        return Finding(claim, n, mean, verdict="few seeds")
+        right = sum(_is_right(claim, value) for value in plain)
+        return Finding(claim, n, mean, right=right, verdict="few seeds")
     deviation = stdev(plain)
     ahead = _ahead(claim, mean)
     effect = ahead / deviation if deviation else math.copysign(math.inf, ahead) if ahead else 0.0
-    one_sided = claim.test in AGAINST_MARGIN
-    tail = _tail(effect if one_sided else abs(effect), n)
+    p, contrary = min(1.0, 2 * _tail(abs(effect), n)), None
+    if claim.test in AGAINST_MARGIN:
+        margins = 2 if claim.test == "same" else 1
+        p, contrary = _tail(effect, n), min(1.0, margins * _tail(-effect, n))
     return Finding(
         claim,
         n,
@@ -168,7 +179,8 @@ def paired(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) 
         float(t_quantile(n)) * deviation / math.sqrt(n),
         effect,
         sum(_is_right(claim, value) for value in plain),
-        p=tail if one_sided else min(1.0, 2 * tail),
+        p=p,
+        contrary=contrary,
     )
 
 
@@ -206,25 +218,21 @@ def corrected(found: Iterable[Finding]) -> list[Finding]:
         [0.03, 0.06, 0.06]
     """
     each = list(found)
-    tested = [place for place, one in enumerate(each) if one.p is not None]
-    raised = holm([one.p for one in each if one.p is not None])
-    for place, p in zip(tested, raised, strict=True):
-        each[place] = replace(each[place], corrected=p)
-    return [_settled(one) if one.corrected is not None else one for one in each]
+    raised = iter(holm([p for one in each for p in (one.p, one.contrary) if p is not None]))
+    return [
+        _settled(one, *(None if p is None else next(raised) for p in (one.p, one.contrary)))
+        for one in each
+    ]
 
 
-def _settled(one: Finding) -> Finding:
-    assert one.corrected is not None
+def _settled(one: Finding, p: float | None, contrary: float | None) -> Finding:
+    """A claim with its verdict by its corrected p, and by that of the contrary if it has one."""
+    if p is None:
+        return one
+    if contrary is not None and contrary < LEVEL:
+        return replace(one, corrected=contrary, verdict="contradicted")
+    if p >= LEVEL:
+        return replace(one, corrected=p, verdict="not shown")
     assert one.difference is not None
-    if one.claim.test == "same":
-        beyond = abs(one.difference) - (one.half_width or 0.0) > one.claim.margin
-        verdict = "contradicted" if beyond else "not shown"
-        return replace(one, verdict="holds" if one.corrected < LEVEL else verdict)
-    if one.claim.test == "no lower":
-        below = one.difference + (one.half_width or 0.0) < -one.claim.margin
-        verdict = "contradicted" if below else "not shown"
-        return replace(one, verdict="holds" if one.corrected < LEVEL else verdict)
-    if one.corrected >= LEVEL:
-        return replace(one, verdict="not shown")
-    lower = one.claim.test in ("lower", "steadier")
-    return replace(one, verdict="holds" if (one.difference < 0) == lower else "contradicted")
+    other_way = contrary is None and _ahead(one.claim, one.difference) < 0
+    return replace(one, corrected=p, verdict="contradicted" if other_way else "holds")

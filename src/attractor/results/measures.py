@@ -24,6 +24,9 @@ ROWS = {
 TASK = re.compile(r"task_[1-9]\d*")
 """The accuracy on one task of a stream."""
 
+NAMES = {"levels": "number of levels completed"}
+"""Of measures whose own names say too little."""
+
 _GROWS = ("accuracy", "reward", "score", "transfer", "solved")
 
 
@@ -45,6 +48,18 @@ def measure(name: str, runs: Iterable[Run]) -> Measure:
     if name in ROWS:
         return ROWS[name]
     return ACCURACY if TASK.fullmatch(name) else _guessed(name)
+
+
+def words(name: str) -> str:
+    """A measure as a reader calls it.
+
+    Example:
+        >>> words("gradient_norm"), words("task_2")
+        ('gradient norm', 'accuracy on task 2')
+    """
+    if TASK.fullmatch(name):
+        return f"accuracy on {name.replace('_', ' ')}"
+    return NAMES.get(name, name.replace("_", " "))
 
 
 def main_metric(runs: Sequence[Run]) -> str:

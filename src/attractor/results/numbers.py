@@ -34,6 +34,7 @@ def with_interval(found: Estimate | None, share: bool) -> str:
     if places > 6:
         return f"{mean:.3g} ± {half:.2g}"
     places = max(places, 0)
+    mean = round(mean, places) + 0.0  # which has no sign if it is zero
     return f"{mean:,.{places}f} ± {half:,.{places}f}"
 
 

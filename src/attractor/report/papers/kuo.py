@@ -135,21 +135,21 @@ def figure_4_6() -> Figure:
 
 
 def figure_5_4() -> Figure:
-    """MTL2L beside others on the data set of its meta-training: stored quick runs."""
-    labels = {name: name for name in ("SGD 0.01", "Adam 0.01", "LSTM", "LSTM, released", "MTL2L")}
-    return losses({"MNIST": ("mtl2l-scenario-1-quick", labels)})
+    """MTL2L beside others on the data set of its meta-training: stored full runs."""
+    labels = {name: name for name in ("SGD 0.01", "Adam 0.01", "LSTM", "MTL2L")}
+    return losses({"MNIST": ("mtl2l-scenario-1", labels)})
 
 
 def figure_5_5() -> Figure:
-    """MTL2L beside others on a data set that they have not seen: stored quick runs."""
+    """MTL2L beside others on a data set that they have not seen: stored full runs."""
     learned = ("LSTM, from KMNIST", "LSTM, from MNIST", "MTL2L, from both")
     labels = {name: name for name in ("SGD 0.01", *learned)}
-    return losses({"grey CIFAR-10": ("mtl2l-scenario-2-quick", labels)})
+    return losses({"grey CIFAR-10": ("mtl2l-scenario-2", labels)})
 
 
 def figure_5_7() -> Figure:
-    """M2SGD and others on Fashion-MNIST: stored quick runs."""
-    return losses({"Fashion-MNIST": ("m2sgd-table-5.1-quick", RULES)})
+    """M2SGD and others on Fashion-MNIST: stored full runs."""
+    return losses({"Fashion-MNIST": ("m2sgd-table-5.1", RULES)})
 
 
 def figure_5_9() -> Figure:

@@ -2,6 +2,7 @@
 (() => {
   const root = document.documentElement;
   const figures = JSON.parse(document.getElementById("figures").textContent);
+  const { ranges, zoom, converted } = axes(figures);
   const plots = [...document.querySelectorAll(".plot")];
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const printing = matchMedia("print");
@@ -47,14 +48,33 @@
 
   function draw(plot) {
     const { data, layout } = figures[plot.dataset.figure];
-    if (touch) {
-      /* A finger on a figure should scroll the page. */
-      layout.dragmode = false;
-      layout.xaxis.fixedrange = layout.yaxis.fixedrange = true;
-    }
     plot.classList.add("drawn");
-    Plotly.newPlot(plot, data, layout, config);
+    /* A copy, for the library writes into it, and what was drawn first is asked for later. */
+    Plotly.newPlot(plot, data, structuredClone(layout), config);
     Plotly.relayout(plot, look(plot));
+    if (touch) zoomable(plot);
+  }
+
+  /* A finger on a figure scrolls the page, until its button is pressed. */
+  function zoomable(plot) {
+    const turns = "scene" in plot.layout;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "zoom";
+    button.textContent = turns ? "Turn" : "Zoom";
+    plot.parentElement.prepend(button);
+    function use(on) {
+      button.setAttribute("aria-pressed", String(on));
+      if (turns) {
+        Plotly.relayout(plot, { "scene.dragmode": on ? "turntable" : false });
+        return;
+      }
+      const whole = on ? {} : ranges(plot);
+      const fixed = { "xaxis.fixedrange": !on, "yaxis.fixedrange": !on };
+      Plotly.relayout(plot, { dragmode: on ? "zoom" : false, ...fixed, ...whole });
+    }
+    button.addEventListener("click", () => use(button.getAttribute("aria-pressed") !== "true"));
+    use(false);
   }
 
   function isDark() {
@@ -117,28 +137,61 @@
     }
   }
 
-  function scale(box, drawn) {
+  /* Each figure on the scale that is asked for, if it has it; zooms stay. */
+  function scale(wanted, drawn) {
     for (const plot of drawn) {
-      if (plot.data[0].meta?.by) continue;
-      const means = plot.data.filter(({ meta }) => meta?.kind === "mean");
-      const positive = means.every(({ y }) => [...y].every((value) => value === null || value > 0));
-      const type = box.checked && positive ? "log" : "linear";
-      const name = plot.layout.yaxis.title.text.replace(/ \(log scale\)$/, "");
-      Plotly.relayout(plot, {
-        "yaxis.type": type,
-        "yaxis.autorange": true,
-        "yaxis.title.text": type === "log" ? `${name} (log scale)` : name,
-      });
+      const { meta, xaxis } = figures[plot.dataset.figure].layout;
+      if (!meta) continue;
+      const asked = wanted || meta.drawn;
+      const type = meta.scales[asked] ? asked : "linear";
+      const now = plot.layout.yaxis;
+      if (now.type === type) continue;
+      const zoomed = zoom(plot);
+      if (zoomed["yaxis.range"]) {
+        zoomed["yaxis.range"] = converted(now.range, type, meta.scales[type].range);
+      }
+      const own = structuredClone(meta.scales[type]);
+      const text = type === "log" ? `${meta.name} (log scale)` : meta.name;
+      const bare = { ...now, tickformat: undefined, nticks: undefined };
+      const layout = {
+        ...plot.layout,
+        xaxis: { ...plot.layout.xaxis, range: [...xaxis.range] },
+        yaxis: { ...bare, ...own, title: { ...now.title, text } },
+      };
+      /* Drawn anew, or "Reset axes" would bring back the range of the other type. */
+      Plotly.newPlot(plot, plot.data, layout, config);
+      Plotly.relayout(plot, { ...look(plot), ...zoomed });
     }
+  }
+
+  function plotName(plot) {
+    const section = plot.closest("section").querySelector(".heading").id.replace(/\d+/, "");
+    return reader.named(plot, section, plot.parentElement.querySelector("figcaption").textContent);
+  }
+
+  /* While a reader writes, drags or looks at a run, the page stays. */
+  function busy() {
+    return document.activeElement?.matches("input[type=search]")
+      || document.querySelector("dialog[open], input:active, .plot:active") !== null;
   }
 
   /* A page that is served asks for the version of the next one, and loads it when it is another. */
   async function watch() {
     try {
       const answer = await fetch("version", { cache: "no-store" });
-      if (answer.ok && (await answer.text()) !== document.body.dataset.watch) location.reload();
+      if (!answer.ok || (await answer.text()) === document.body.dataset.watch || busy()) return;
+      const drawn = [...document.querySelectorAll("main .drawn")];
+      reader.keep(Object.fromEntries(drawn.map((plot) => [plotName(plot), zoom(plot)])));
+      location.reload();
     } catch {
       /* The server has ended: the page stays as it is. */
+    }
+  }
+
+  function zoomAgain(zooms) {
+    for (const plot of document.querySelectorAll("main .drawn")) {
+      const range = zooms[plotName(plot)];
+      if (range && Object.keys(range).length) Plotly.relayout(plot, range);
     }
   }
 
@@ -242,11 +295,17 @@
     return (seen.at(-1) ?? chapters[0])?.querySelector(selector);
   }
 
+  function next(select) {
+    if (!select) return;
+    select.selectedIndex = (select.selectedIndex + 1) % select.options.length;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
   const pressed = {
     n: () => go(1),
     p: () => go(-1),
     d: () => document.getElementById("theme").click(),
-    l: () => near("[data-log]")?.click(),
+    l: () => next(near("[data-scale]")),
     s: () => near("[data-kind=seed]")?.click(),
     i: () => near("[data-kind=band]")?.click(),
     "/": () => near("[data-filter]")?.focus(),
@@ -254,7 +313,7 @@
   };
 
   addEventListener("keydown", (event) => {
-    const typing = event.target.matches?.("input:not([type=checkbox]):not([type=range]), textarea");
+    const typing = event.target.matches?.("input:not([type=checkbox]):not([type=range]), select, textarea");
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (document.querySelector("dialog[open]") || !(event.key in pressed)) return;
     event.preventDefault();
@@ -263,7 +322,7 @@
   document.getElementById("keys")?.addEventListener("click", pressed["?"]);
   if (links.size) {
     const contents = document.querySelector(".toc details");
-    const wide = matchMedia("(min-width: 1320px)");
+    const wide = matchMedia("(min-width: 1100px)");
     const fold = () => { contents.open = wide.matches; };
     fold();
     wide.addEventListener("change", fold);
@@ -286,16 +345,24 @@
     const drawn = [...section.querySelectorAll(".plot")];
     const controls = section.querySelector(".keys");
     if (!controls) continue; /* a page about one network has none */
-    const log = controls.querySelector("[data-log]");
+    const scales = controls.querySelector("[data-scale]");
     const slider = controls.querySelector("[data-smooth]");
     slider.addEventListener("input", () => smooth(slider, drawn));
     controls.addEventListener("change", ({ target }) => {
-      if (target === log) scale(log, drawn);
+      if (target === scales) scale(scales.value, drawn);
       else if (target !== slider) choose(controls, drawn);
     });
+    for (const button of controls.querySelectorAll("[data-every]")) {
+      button.addEventListener("click", () => {
+        const checked = button.dataset.every === "all";
+        for (const box of controls.querySelectorAll("[data-variant]")) box.checked = checked;
+        choose(controls, drawn);
+      });
+    }
   }
   document.getElementById("theme").addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
+    reader.keepTheme();
     recolour();
   });
   async function begin() {
@@ -322,6 +389,7 @@
     printing.addEventListener("change", () =>
       plots.filter((plot) => plot.classList.contains("drawn"))
         .forEach(printing.matches ? forPaper : forScreen));
+    if (document.body.dataset.watch) zoomAgain(reader.restore());
     if (opened.length) fromAddress();
     root.dataset.ready = "";
   }

@@ -75,19 +75,30 @@
     const drawn = [...table.tHead.rows[0].cells].map((cell) => cell.classList.contains("strip"));
     return [...table.rows]
       .filter((line) => !line.hidden)
-      .map((line) => [...line.cells].filter((_, i) => !drawn[i]).map((cell) => cell.textContent.trim()));
+      .map((line) => [...line.cells].filter((_, i) => !drawn[i]));
   }
 
-  function asCsv(rows) {
+  const written = (cell) => cell.textContent.trim();
+
+  function asCsv(table) {
+    const rows = cells(table).map((row) => row.map(written));
     const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     return rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
   }
 
-  function asLatex(rows) {
+  /* Numbers stand to the right; what is bold on the page is bold. */
+  function asLatex(table) {
     const signs = { "±": "$\\pm$", "–": "--", "−": "$-$", "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
     const plain = (text) => text.replace(/[±–−\\~^&%$#_{}]/g, (sign) => signs[sign] ?? `\\${sign}`);
-    const lines = rows.map((row) => `${row.map(plain).join(" & ")} \\\\`);
-    const columns = rows[0].map(() => "l").join("");
+    const rows = cells(table);
+    const told = rows.map((row) => row.map((cell) => {
+      const text = plain(written(cell));
+      return cell.querySelector("strong") ? `\\textbf{${text}}` : text;
+    }));
+    const lines = told.map((row) => `${row.join(" & ")} \\\\`);
+    const numeric = (place) => rows.slice(1).every((row) => /^[-+−–±.,%\s\d]*$/.test(written(row[place])));
+    const columns = rows[0].map((cell, place) =>
+      (cell.classList.contains("number") || numeric(place) ? "r" : "l")).join("");
     const body = [lines[0], "\\hline", ...lines.slice(1)].join("\n");
     return `\\begin{tabular}{${columns}}\n${body}\n\\end{tabular}\n`;
   }
@@ -97,8 +108,7 @@
   }
 
   async function copy(button) {
-    const rows = cells(table(button));
-    const text = button.dataset.copy === "csv" ? asCsv(rows) : asLatex(rows);
+    const text = (button.dataset.copy === "csv" ? asCsv : asLatex)(table(button));
     const status = button.parentElement.querySelector("[role=status]");
     try {
       await navigator.clipboard.writeText(text);
@@ -117,7 +127,7 @@
 
   function save(button) {
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([asCsv(cells(table(button)))], { type: "text/csv" }));
+    link.href = URL.createObjectURL(new Blob([asCsv(table(button))], { type: "text/csv" }));
     link.download = `${button.dataset.save}.csv`;
     link.click();
     URL.revokeObjectURL(link.href);
