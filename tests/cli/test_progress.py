@@ -9,7 +9,7 @@ import pytest
 from rich.progress import TimeRemainingColumn
 
 from attractor.cli.pace import Pace
-from attractor.cli.progress import Watch
+from attractor.cli.progress import Followed, Watch
 from attractor.experiments.config import RunConfig
 from attractor.experiments.grid import Axis, sweep_runs
 from attractor.experiments.table import load
@@ -216,3 +216,30 @@ def test_lines_name_the_point_of_a_grid(tmp_path: Path, capsys: pytest.CaptureFi
     assert line(Watch(configs, tmp_path, quiet=True), configs[1], row).startswith(
         "LSTM (optimiser.lr=nan), seed 0: step 10/"
     )
+
+
+def test_a_search_is_followed_as_runs_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A trial goes on through the runs of its seeds; one that is pruned has its end too."""
+    monkeypatch.setattr("attractor.cli.progress.BETWEEN_LINES", 0.01)
+    monkeypatch.setattr("attractor.cli.progress.BETWEEN_LOOKS", 0.01)
+    configs = lr_runs("0.1", "0.2")
+    logs = tuple(tmp_path / one.experiment / one.id / "metrics.jsonl" for one in configs)
+    write(tmp_path, configs[0], 300)
+    write(tmp_path, configs[1], 25)
+    trial = {"4": Followed("trial 4 (a=1)", logs, 300)}
+    with Watch((), tmp_path, quiet=False, trials=6, find=lambda: trial) as shown:
+        deadline = time.monotonic() + 20
+        while shown.pace.since is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        trial = {}
+        shown.close("4", "trial 4 (a=1)", "pruned", count=5)
+        time.sleep(0.1)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("6 trials in")
+    assert "trial 4 (a=1): step 325/600, loss 0.5000" in said
+    assert "all trials: 0 of 6 done, 1 running" in said
+    assert "[5/6] trial 4 (a=1): pruned" in said
+    assert any(line.startswith("all trials: 4 of 6 done, 1 pruned") for line in said)

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from attractor.errors import RunError
 from attractor.experiments import search as module
-from attractor.experiments.search import Search, _Look, _requeue, _study, search
+from attractor.experiments.search import Search, _Look, _requeue, _study, begun, search
 from attractor.experiments.space import Space
 from attractor.runs.engines import Places
 from attractor.training.process import Stopped
@@ -32,10 +33,8 @@ def test_a_point_counts_by_the_mean_over_its_seeds(
     values = iter([1.0, 4.0])
     monkeypatch.setattr(module, "train", lambda *given, **more: None)
     monkeypatch.setattr(module, "_last", lambda *given, **more: (1, next(values)))
-    found = search(
-        str(TINY), SPACE, 1, changes=["seeds=[0, 1]"], only=["LSTM"],
-        places=Places(jobs=1), out=tmp_path,
-    )  # fmt: skip
+    what = Search.of(str(TINY), SPACE, changes=["seeds=[0, 1]"], only=["LSTM"], out=tmp_path)
+    found = search(what, 1, places=Places(jobs=1))
     assert [one.value for one in found.trials] == [2.5]
 
 
@@ -86,17 +85,20 @@ def test_a_trial_that_is_stopped_is_marked_to_go_on(
         raise Stopped
 
     monkeypatch.setattr(module, "train", stopped)
-    given: dict[str, Any] = {"only": ["LSTM"], "places": Places(jobs=1), "out": tmp_path}
-    ends: list[str] = []
-    search(str(TINY), SPACE, 1, **given, on_trial=lambda count, ended: ends.append(ended.how))
+    ends: list[tuple[int, str]] = []
+
+    def again() -> Any:
+        what = Search.of(str(TINY), SPACE, only=["LSTM"], out=tmp_path)
+        told = lambda count, ended: ends.append((count, ended.how))  # noqa: E731
+        return search(what, 1, places=Places(jobs=1), on_trial=told)
+
+    again()
     monkeypatch.setattr(module, "train", lambda *given, **more: None)
     monkeypatch.setattr(module, "_last", lambda *given, **more: (1, 1.0))
-    found = search(
-        str(TINY), SPACE, 1, **given, on_trial=lambda count, ended: ends.append(ended.how)
-    )
-    assert ends == ["stopped", "done"]
+    found = again()
+    assert ends == [(0, "stopped"), (1, "done")]
     assert {one.values for one in found.trials} == {found.trials[0].values}
-    assert [one.status for one in found.trials] == ["complete", "fail"]
+    assert [one.status for one in found.trials] == ["complete", "failed"]
 
 
 def test_a_hopeless_trial_is_left_and_folders_are_read_now_and_then(
@@ -122,3 +124,42 @@ def test_a_hopeless_trial_is_left_and_folders_are_read_now_and_then(
     now[0] += 2
     assert look()
     assert look.hopeless
+
+
+def test_a_trial_is_told_of_with_its_point_on_its_way_and_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Complete, pruned or failed; trials that another call has left are not of this one."""
+    old = Search.of(str(TINY), SPACE, only=["LSTM"], out=tmp_path)
+    asked(_study(optuna, old)).set_user_attr("asked", f"{old.call}/0")  # killed on its way
+    what = Search.of(str(TINY), SPACE, only=["LSTM"], out=tmp_path)
+    look, seen, names = begun(what), [], []
+    ends = iter(["complete", "complete", "pruned", "failed"])  # the first has two seeds
+
+    def trained(config: Any, *given: Any, stop: Any, name: str, **more: Any) -> None:
+        [one] = look()
+        assert config in one.runs
+        seen.append(what.named(one.trial))
+        names.append(name)
+        how = next(ends)
+        if how == "failed":
+            raise RunError("fell")
+        if how == "pruned":
+            stop.hopeless = True
+            raise Stopped
+
+    monkeypatch.setattr(module, "train", trained)
+    monkeypatch.setattr(module, "_last", lambda *given, **more: (1, 2.5))
+    told: list[Any] = []
+    assert look() == []
+    search(
+        what, 3, places=Places(jobs=1), on_trial=lambda count, ended: told.append((count, ended))
+    )
+    assert look() == []
+    assert [count for count, _ in told] == [1, 2, 3]
+    assert [ended.how for _, ended in told] == ["done", "pruned", "failed"]
+    trials = [ended.config for _, ended in told]
+    assert [one.value for one in trials] == [2.5, None, None]
+    assert [what.named(one) for one in trials] == list(dict.fromkeys(seen))
+    assert seen[0].startswith("trial 1 (optimiser.lr=0.0")
+    assert names[:2] == [f"{seen[0]}, seed 0", f"{seen[0]}, seed 1"]

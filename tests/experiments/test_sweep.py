@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from attractor.errors import InputError
 from attractor.experiments.grid import axes, sweep_runs
 from attractor.experiments.naming import Names
-from attractor.experiments.search import search
+from attractor.experiments.search import Search, search
 from attractor.experiments.space import Space, listed
 from attractor.experiments.train import run_all, run_folder
 from attractor.runs.engines import ENGINES, Places
@@ -118,16 +119,8 @@ def test_engines_say_what_they_lack() -> None:
 
 def found_in(out: Path, trials: int, **options: Any) -> Any:
     space = Space.read(["optimiser.lr=1e-3..1e-1:log", "model.hidden_size=2,4"])
-    return search(
-        str(TINY),
-        space,
-        trials,
-        changes=SHORT,
-        only=["LSTM"],
-        places=Places(jobs=1),
-        out=out,
-        **options,
-    )
+    what = Search.of(str(TINY), space, changes=SHORT, only=["LSTM"], out=out, **options)
+    return search(what, trials, places=Places(jobs=1))
 
 
 def test_a_search_keeps_its_trials_and_goes_on(tmp_path: Path) -> None:
@@ -157,17 +150,21 @@ def test_a_search_goes_by_the_validation_measure_of_its_runs(tmp_path: Path) -> 
 def test_searches_that_cannot_be_are_refused(tmp_path: Path) -> None:
     space = Space.read(["optimiser.lr=1e-3..1e-1:log"])
     with pytest.raises(InputError, match=r"one variant to search .* has 2. Try --only 'GRU'"):
-        search(str(TINY), space, 1, changes=SHORT, out=tmp_path)
+        Search.of(str(TINY), space, changes=SHORT, out=tmp_path)
     with pytest.raises(InputError, match=r"expected a measure to search by .*but got 'speed'"):
-        search(str(TINY), space, 1, changes=SHORT, only=["LSTM"], measure="speed", out=tmp_path)
+        Search.of(str(TINY), space, changes=SHORT, only=["LSTM"], measure="speed", out=tmp_path)
 
 
 def test_a_search_takes_json_and_tells_the_whole_command_of_its_best(tmp_path: Path) -> None:
     """What was given counts in the command too, and is quoted where a shell needs it."""
     command = ("sweep", TINY, "--grid", "model.hidden_size=2,4", "--only", "LSTM", "--trials", "1")
     short = ("--seeds", "0", "--set", "train.steps=3", "--set", "train.eval_every=2")
-    whole = (*command, *short, "--out", tmp_path, "-j", "1", "-q")
-    told = called(*whole).stdout.splitlines()[-1]
+    whole = (*command, *short, "--out", tmp_path, "-j", "1")
+    done = called(*whole)
+    [shown] = [line for line in done.stderr.splitlines() if line.startswith("[")]
+    line = r"\[1/1\] trial 0 \(model.hidden_size=[24]\): done, valid loss \d\.\d+"
+    assert re.fullmatch(line, shown), shown
+    told = done.stdout.splitlines()[-1]
     assert told.startswith("best by valid loss: attractor run ")
     assert "--only LSTM --set train.steps=3 --set train.eval_every=2 --set 'seeds=[0]'" in told
     [row] = json.loads(called(*whole, "--json").stdout)

@@ -1,23 +1,16 @@
 """``attractor sweep``: an experiment at every point of a grid, or where a search looks."""
 
-import json
-import shlex
-import sys
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from attractor.cli.run import DATA_HELP, exit_code, explain, seeds_of, show
+from attractor.cli.search import refuse_with_trials, searched
 from attractor.cli.text import warn
 from attractor.cli.track import TRACK_HELP, following
 from attractor.errors import InputError
-
-if TYPE_CHECKING:
-    from attractor.experiments.search import Found, Trial
-    from attractor.runs.jobs import Ended
 
 
 def sweep(
@@ -81,34 +74,19 @@ def sweep(
     places.check()
     if trials is not None:
         given = {"--dry-run": dry_run, "--track": track, "--report": report, "--retry": retry}
-        _refuse_with_trials([option for option, value in given.items() if value], name, out)
-        from attractor.experiments.search import search
+        refuse_with_trials([option for option, value in given.items() if value], name, out)
+        from attractor.experiments.search import Search
 
-        endings: list[str] = []
-
-        def on_trial(count: int, ended: "Ended[int]") -> None:
-            endings.append(ended.how)
-            if not quiet:
-                why = f" ({ended.message})" if ended.message else ""
-                print(f"[{count}/{trials}] trial: {ended.how}{why}", file=sys.stderr)
-
-        found = search(
+        what = Search.of(
             name,
             Space.read(grid or []),
-            trials,
             changes=changes,
             only=only or [],
             measure=measure or "loss",
-            places=places,
             out=out,
             data=data,
-            on_trial=on_trial,
         )
-        if as_json:
-            typer.echo(json.dumps([_as_row(found, one) for one in found.trials], indent=1))
-        else:
-            _tell(name, found, only or [], changes)
-        raise typer.Exit(_search_code(found, endings))
+        raise typer.Exit(searched(what, trials, places, quiet=quiet, as_json=as_json))
     if measure is not None:
         raise InputError(
             f"expected --measure beside --trials, but got --measure {measure} alone: a grid is not "
@@ -140,58 +118,3 @@ def sweep(
     if folders and not any(one.how == "stopped" for one in ended):
         show(folders, report, as_json)
     raise typer.Exit(exit_code([one.how for one in ended]))
-
-
-def _refuse_with_trials(options: Sequence[str], name: str, out: Path) -> None:
-    """Say of options that a search cannot follow what to do in their place."""
-    instead = {
-        "--dry-run": "where a search looks follows from what it finds. Leave one out",
-        "--track": f"Try `attractor track {out / Path(name).stem}` after it",
-        "--report": f"Try `attractor report {out / Path(name).stem}` after it",
-        "--retry": "a search does not go back to points that failed. Leave --retry out",
-    }
-    for option in options:
-        raise InputError(f"expected {option} without --trials, but got both: {instead[option]}.")
-
-
-def _search_code(found: "Found", endings: Sequence[str]) -> int:
-    """Of the command: a search whose trials all failed has found nothing."""
-    if "stopped" in endings:
-        warn("stopped; what was on its way is saved and goes on with the same command.")
-        return exit_code(["stopped"])
-    if found.best is None:
-        warn(
-            f"expected a trial with a {found.measure}, but none of {len(found.trials)} has one. "
-            "Try other values, or more --trials."
-        )
-        return exit_code(["failed"])
-    return 0
-
-
-def _as_row(found: "Found", trial: "Trial") -> dict[str, object]:
-    """A trial of a search for machines to read."""
-    settings = dict(zip(found.keys, trial.values, strict=True))
-    return {
-        "trial": trial.number,
-        "measure": found.measure,
-        "value": trial.value,
-        "settings": settings,
-        "status": trial.status,
-    }
-
-
-def _tell(name: str, found: "Found", only: Sequence[str], changes: Sequence[str]) -> None:
-    """Print what was tried, the best first, and how to run the best."""
-    from attractor.cli.tables import table
-
-    rows = [
-        [str(one.number), "-" if one.value is None else f"{one.value:.5g}", *one.values, one.status]
-        for one in found.trials
-    ]
-    table(["trial", found.measure, *found.keys, "status"], rows, right=(0, 1))
-    if found.best is not None:
-        best = map("=".join, zip(found.keys, found.best.values, strict=True))
-        words = ["attractor", "run", name]
-        words += [word for label in only for word in ("--only", label)]
-        words += [word for change in (*changes, *best) for word in ("--set", change)]
-        typer.echo(f"best by {found.measure}: {shlex.join(words)}")

@@ -5,10 +5,10 @@ runs that are hopeless beside the others are left early.
 """
 
 import hashlib
-import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from attractor.errors import InputError
 from attractor.experiments.check import refusals
 from attractor.experiments.config import RunConfig
 from attractor.experiments.grid import sweep_runs
+from attractor.experiments.naming import labelled
 from attractor.experiments.space import Space
 from attractor.experiments.train import build, run_folder, train
 from attractor.runs.drive import Context
@@ -32,10 +33,12 @@ from attractor.training.process import Stopped
 
 BETWEEN_LOOKS = 1.0
 """Seconds from one look at whether a run is hopeless to the next, at least."""
+STATUS = {"FAIL": "failed"}
+"""What Optuna calls otherwise than we do."""
 
 
 class Trial(NamedTuple):
-    """One point that was tried: ``status`` is complete, pruned, failed or running."""
+    """One point that was tried: ``status`` is complete, pruned, failed, running or waiting."""
 
     number: int
     values: tuple[str, ...]
@@ -56,7 +59,7 @@ class Found(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What is searched, as each worker needs to know it."""
+    """What is searched, as each worker needs to know it; `of` checks it first."""
 
     name: str
     space: Space
@@ -66,6 +69,37 @@ class Search(NamedTuple):
     goal: str
     out: Path
     data: Path | None
+    call: str = ""
+    """Tells the trials of this call from those of earlier ones."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        space: Space,
+        *,
+        changes: Sequence[str] = (),
+        only: Sequence[str] = (),
+        measure: str = "loss",
+        out: Path = Path("runs"),
+        data: Path | None = None,
+    ) -> "Search":
+        """A search for the least or greatest mean over seeds of a measure on validation data.
+
+        Args:
+            name: an experiment of the table, or a TOML file; one variant of it.
+            space: what to choose from.
+            changes: ``a.b=value`` for all points.
+            only: the variant, by its label.
+            measure: of the validation split; the last one of each run counts.
+            out: the folder that holds all runs.
+            data: the data root.
+        """
+        _optuna()
+        _refuse(name, space, changes, only, data)
+        goal = _goal(_runs(name, space.first, changes, only), measure, data)
+        given = (tuple(changes), tuple(only), measure, goal, Path(out).absolute(), data)
+        return cls(name, space, *given, call=uuid.uuid4().hex)
 
     @property
     def journal(self) -> Path:
@@ -75,56 +109,83 @@ class Search(NamedTuple):
         stem = Path(self.name).stem
         return self.out / stem / f"search-{digest}.journal"
 
+    def named(self, trial: Trial) -> str:
+        """A trial with its point."""
+        keys = self.space.keys
+        return labelled(f"trial {trial.number}", keys, dict(zip(keys, trial.values, strict=True)))
+
+    def runs(self, params: Mapping[str, Any]) -> list[RunConfig]:
+        """The runs of a point, one for each seed."""
+        return _runs(self.name, [*self.changes, *self.space.changes(params)], (), self.only)
+
+
+class Begun(NamedTuple):
+    """A trial that is under way, and its runs, which are done one after another."""
+
+    trial: Trial
+    runs: tuple[RunConfig, ...]
+
 
 def search(
-    name: str,
-    space: Space,
+    what: Search,
     trials: int,
     *,
-    changes: Sequence[str] = (),
-    only: Sequence[str] = (),
-    measure: str = "loss",
     places: Places = Places(),  # noqa: B008 - a constant
-    out: Path = Path("runs"),
-    data: Path | None = None,
-    on_trial: Callable[[int, Ended[int]], None] = lambda ended, trial: None,
+    on_trial: Callable[[int, Ended[Trial | None]], None] = lambda count, ended: None,
 ) -> Found:
-    """Try points of a space, each by the mean over seeds of a measure on validation data.
+    """Try points of a space until so many have their end, those of earlier calls included.
 
     Args:
-        name: an experiment of the table, or a TOML file; one variant of it.
-        space: what to choose from.
-        trials: how many points, those of earlier calls included.
-        changes: ``a.b=value`` for all of them.
-        only: the variant, by its label.
-        measure: of the validation split; the last one of each run counts.
+        what: is searched.
+        trials: how many points.
         places: where runs are done, and how many at a time.
-        out: the folder that holds all runs.
-        data: the data root.
-        on_trial: told of each trial as it ends: how many have ended, and how this one did.
+        on_trial: told of each trial as it ends: how many have ended, and how this one did, pruned
+            too; there is no trial if it was stopped or failed before it had its point.
     """
     optuna = _optuna()
     places.check()
-    out = Path(out).absolute()
-    _refuse(name, space, changes, only, data)
-    goal = _goal(_runs(name, space.first, changes, only), measure, data)
-    what = Search(name, space, tuple(changes), tuple(only), measure, goal, out, data)
     with _alone(what.journal):
         study = _study(optuna, what)
-        before = _requeue(optuna, study)
+        before = count = _requeue(optuna, study)
+
+        def ended(one: Ended[int]) -> None:
+            nonlocal count
+            trial = _asked(study, what).get(_asked_as(what, one.config))
+            told = None if trial is None else _trial(what, trial)
+            how = "pruned" if told is not None and told.status == "pruned" else one.how
+            count += how != "stopped"
+            on_trial(count, Ended(told, how, one.message))
+
         if before < trials:
-            count = itertools.count(before + 1)
-            threads = _runs(name, space.first, changes, only)[0].train.threads
+            threads = _runs(what.name, what.space.first, what.changes, what.only)[0].train.threads
             ENGINES[places.engine](
                 range(before, trials),
                 partial(_try, what),
-                name=lambda number: f"trial {number}",
-                folder=out,
+                name=lambda number: "a trial",
+                folder=what.out,
                 threads=threads,
                 places=places,
-                on_end=lambda ended: on_trial(next(count), ended),
+                on_end=ended,
             )
-        return _found(optuna, study, what)
+        return _found(study, what)
+
+
+def begun(what: Search) -> Callable[[], list[Begun]]:
+    """Looks up the trials of a search that are under way, whichever process has them."""
+    optuna = _optuna()
+    study = _study(optuna, what)
+    runs: dict[int, tuple[RunConfig, ...]] = {}
+
+    def look() -> list[Begun]:
+        found = []
+        for one in _asked(study, what).values():
+            if one.state == optuna.trial.TrialState.RUNNING:
+                if one.number not in runs:
+                    runs[one.number] = tuple(what.runs(one.params))
+                found.append(Begun(_trial(what, one), runs[one.number]))
+        return found
+
+    return look
 
 
 def _try(what: Search, number: int, *, stop: Callable[[], bool]) -> None:
@@ -132,13 +193,15 @@ def _try(what: Search, number: int, *, stop: Callable[[], bool]) -> None:
     optuna = _optuna()
     study = _study(optuna, what)
     trial = study.ask(what.space.distributions(optuna))
-    changes = [*what.changes, *what.space.changes(trial.params)]
+    trial.set_user_attr("asked", _asked_as(what, number))
+    name = what.named(Trial(trial.number, tuple(what.space.written(trial.params)), None, ""))
     look = _Look(trial, what, stop)
     try:
         values = []
-        for config in _runs(what.name, changes, (), what.only):
+        for config in what.runs(trial.params):
             look.folder = run_folder(what.out, config)
-            train(config, what.out, data=what.data, wait=True, stop=look)
+            told = f"{name}, seed {config.seed}"
+            train(config, what.out, data=what.data, wait=True, stop=look, name=told)
             values.append(_last(look.folder, what.measure)[1])
         study.tell(trial, fmean(values))
     except Stopped:
@@ -151,6 +214,20 @@ def _try(what: Search, number: int, *, stop: Callable[[], bool]) -> None:
     except Exception:
         study.tell(trial, state=optuna.trial.TrialState.FAIL)
         raise
+
+
+def _asked_as(what: Search, number: int) -> str:
+    """What a trial is marked with: the call that asked for it, and which of its trials it is."""
+    return f"{what.call}/{number}"
+
+
+def _asked(study: Any, what: Search) -> dict[str, Any]:
+    """The trials of this call by their mark, the last of each: a lost worker leaves one behind."""
+    return {
+        mark: one
+        for one in study.get_trials(deepcopy=False)
+        if (mark := one.user_attrs.get("asked", "")).startswith(f"{what.call}/")
+    }
 
 
 class _Look:
@@ -266,20 +343,18 @@ def _requeue(optuna: Any, study: Any) -> int:
     return ended
 
 
-def _found(optuna: Any, study: Any, what: Search) -> Found:
+def _found(study: Any, what: Search) -> Found:
     sign = 1 if what.goal == "min" else -1
-    trials = [
-        Trial(
-            one.number,
-            tuple(what.space.written(one.params)),
-            one.value if one.state == optuna.trial.TrialState.COMPLETE else None,
-            one.state.name.lower(),
-        )
-        for one in study.get_trials(deepcopy=False)
-        if one.params
-    ]
+    trials = [_trial(what, one) for one in study.get_trials(deepcopy=False) if one.params]
     trials.sort(key=lambda one: (one.value is None, sign * (one.value or 0.0)))
     return Found(f"valid {what.measure}", what.space.keys, tuple(trials))
+
+
+def _trial(what: Search, one: Any) -> Trial:
+    """A trial as Optuna keeps it, as we tell of it."""
+    status = STATUS.get(one.state.name, one.state.name.lower())
+    value = one.value if status == "complete" else None
+    return Trial(one.number, tuple(what.space.written(one.params)), value, status)
 
 
 @contextmanager
