@@ -38,6 +38,7 @@ from attractor.dynamics import (
 )
 from attractor.models import HCN, MLP, ResMLP, SequenceTagger
 from attractor.optimisers import DMSGD, MTL2L, DecayNetOptimiser, IHCLSTMOptimiser, LSTMOptimiser
+from attractor.reproduction.computed.depth import distinct
 from attractor.tasks import CopyMemory, Digits
 from attractor.tasks.images.files import load_images
 from attractor.tasks.streams import Stream, permuted_images
@@ -48,15 +49,6 @@ SIZES = [64, 32, 32, 10]
 
 def seeded(seed: int) -> Generator:
     return torch.Generator().manual_seed(seed)
-
-
-def distinct(rows: Tensor) -> int:
-    """How many rows are further apart than a hundredth of their size."""
-    kept: list[Tensor] = []
-    for row in rows:
-        if all(float((row - one).norm()) > 0.01 * float(1 + one.norm()) for one in kept):
-            kept.append(row)
-    return len(kept)
 
 
 def undamped(model: Any, x: Tensor, passes: int = 50) -> float:

@@ -24,14 +24,7 @@ def noise(data: Path | None) -> Iterator[Found]:
     for 300 updates of ten images before and after.
     """
     flat = split_images(dataset="digits", size=5, root=data).arrays()
-    rows = [
-        replace(
-            task,
-            train=task.train._replace(x=task.train.x.reshape(-1, 8, 8)),
-            test=task.test._replace(x=task.test.x.reshape(-1, 8, 8)),
-        )
-        for task in flat
-    ]
+    rows = [by_rows(task) for task in flat]
     for seed in range(SEEDS):
         g = Generator().manual_seed(seed)
         perceptron = MLP([64, SMALL, 10], generator=g)
@@ -46,6 +39,15 @@ def noise(data: Path | None) -> Iterator[Found]:
                 wider = grow(model, hidden_size=LARGE, noise=size, generator=draws)
                 found = trained(wider, tasks[1], seed + 100)
                 yield Found(f"{name}, {how}", "accuracy on the task after growth", found, seed)
+
+
+def by_rows(task: ArrayTask) -> ArrayTask:
+    """The digits of a task as sequences of eight rows."""
+    return replace(
+        task,
+        train=task.train._replace(x=task.train.x.reshape(-1, 8, 8)),
+        test=task.test._replace(x=task.test.x.reshape(-1, 8, 8)),
+    )
 
 
 def trained(model: nn.Module, task: ArrayTask, seed: int) -> float:
