@@ -150,7 +150,7 @@ def draw_eigenvalues(found: FixedPoints, ax: Axes) -> None:
         shown.add(kind)
     ax.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
     if shown:
-        ax.legend()
+        ax.legend(loc="lower center")  # where few eigenvalues are
 
 
 def draw_heatmap(
