@@ -11,7 +11,7 @@ import pytest
 from attractor.errors import InputError
 from attractor.experiments.check import refusals
 from attractor.experiments.grid import axes, sweep_runs
-from attractor.experiments.search import search
+from attractor.experiments.search import Search, search
 from attractor.experiments.space import Space
 from attractor.runs.engines import Places
 from experiments.helpers import TINY, attractor, called
@@ -80,7 +80,7 @@ def test_engines_are_checked_by_dry_runs_and_searches_too(tmp_path: Path) -> Non
     assert "no address for runs on this machine, but got 'auto'" in told.stderr
     space = Space.read(["model.hidden_size=2,3"])
     with pytest.raises(InputError, match="known engine"):
-        search(str(TINY), space, 1, only=["LSTM"], places=Places("sky"), out=tmp_path)
+        search(Search.of(str(TINY), space, only=["LSTM"], out=tmp_path), 1, places=Places("sky"))
 
 
 def test_a_measure_is_for_a_search() -> None:
@@ -116,7 +116,12 @@ def test_a_search_of_which_every_trial_fails_has_failed(tmp_path: Path) -> None:
     grid = ("--grid", "optimiser.lr=1e38", "--trials", "2", "--set", "train.steps=4")
     told = swept(*grid, "--set", "train.eval_every=2", "--out", tmp_path, "-j", "1")
     assert told.returncode == 1
-    assert [f"[{n}/2] trial: failed (" in told.stderr for n in (1, 2)] == [True, True]
+    lines = told.stderr.splitlines()
+    assert [f"[{n}/2] trial {n - 1} (optimiser.lr=1e38): failed" in lines for n in (1, 2)] == [
+        True,
+        True,
+    ]
+    assert sum("unexpected RuntimeError: value cannot be converted" in line for line in lines) == 1
     assert "expected a trial with a valid loss, but none of 2 has one" in told.stderr
 
 
