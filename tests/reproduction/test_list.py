@@ -39,6 +39,7 @@ def test_what_it_is_about_is_told_in_full(monkeypatch: pytest.MonkeyPatch) -> No
         text = " ".join(listed(width, monkeypatch).split())
         for one in TARGETS.values():
             assert one.what in text
+            assert all(twin in text for twin in one.twins)
 
 
 def test_json_has_all_and_tells_what_is_a_least(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from scipy import stats
 
+from attractor.cli.reproduce import _show
 from attractor.reproduction import TARGETS
-from attractor.reproduction.outcomes import END, Outcomes, Row
+from attractor.reproduction.outcomes import END, Outcomes, Row, stored
+from attractor.reproduction.pages import target_page
 from attractor.reproduction.published import Number, of_target, published
 from attractor.reproduction.stock import kept
 from attractor.reproduction.tables import budget_of, number_rows
@@ -269,3 +271,17 @@ def test_reports_show_published_numbers_beside_ends_alone() -> None:
     assert {each.number.column for each in published("psmnist")} == {"test accuracy"}
     assert {each.number.column for each in published("decaynet-figure-4")} == set()
     assert len(of_target("001/table-4.3")) == 20
+
+
+def test_runs_of_two_seeds_are_shown_at_the_budget_that_was_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    own = target("000/table-5.1")
+    few = Outcomes(row for row in stored("m2sgd-table-5.1").rows if row.seed < 2)
+    assert budget_of(own, few) == "quick"
+    _show(own, few, "full")
+    (line,) = (one for one in capsys.readouterr().out.splitlines() if "85.06" in one)
+    assert "few seeds" in line
+    page = target_page(own, few, {own.key: []}, "--budget full --seeds 0-1", "full")
+    (row,) = (one for one in page.splitlines() if one.startswith("| MetaSGD | test accuracy |"))
+    assert row.endswith("| 2 | few seeds |")

@@ -10,10 +10,21 @@ from typer.testing import CliRunner
 from attractor.cli.commands import app
 from attractor.errors import InputError
 from attractor.reproduction import TARGETS
-from attractor.reproduction.outcomes import END, Outcomes, Row
+from attractor.reproduction.headlines import headlined
+from attractor.reproduction.numbered import numbered
+from attractor.reproduction.outcomes import END, EXACT, Outcomes, Row
 from attractor.reproduction.pages import PART, part, refreshed, target_page, write_pages
+from attractor.reproduction.published import numbers, of_target
 from attractor.reproduction.stock import kept
-from attractor.reproduction.summary import SUMMARY, computed, counted, decided, waiting
+from attractor.reproduction.summary import (
+    SUMMARY,
+    computed,
+    contradicted,
+    controls,
+    counted,
+    decided,
+    waiting,
+)
 from attractor.reproduction.tables import all_claims
 from attractor.results.table import markdown
 
@@ -50,10 +61,13 @@ def test_only_marked_parts_change(tmp_path: Path) -> None:
 def test_the_first_page_counts_every_claim_once() -> None:
     claims = all_claims()
     every = sum(len(one.claims) for one in TARGETS.values())
-    head, _, *rows, total = counted(claims).splitlines()
+    own = sum(claim.control for one in TARGETS.values() for claim in one.claims)
+    papers, _, apart = counted(claims).split("\n\n")
+    head, _, *rows, total = papers.splitlines()
     assert head.startswith("| verdict | all | Kuo (2021) | Chandar (2020) |")
-    assert total.startswith(f"| claims | {every} |")
-    assert sum(int(row.split("|")[2]) for row in rows) == every
+    assert total.startswith(f"| claims | {every - own} |")
+    assert sum(int(row.split("|")[2]) for row in rows) == every - own
+    assert apart.splitlines()[-1].startswith(f"| controls | {own} |")
     assert "varies less" in decided(claims)
     assert "the Jacobian of a residual layer" in computed(claims)
     assert "the Jacobian of a residual layer" not in decided(claims)
@@ -64,6 +78,36 @@ def test_the_first_page_counts_every_claim_once() -> None:
     left = sum(not one.n for found in claims.values() for one in found)
     assert waiting(claims).count("\n| ") - 1 == left
     assert markdown(["a"], [["x|y"]]) == "| a |\n| --- |\n| x\\|y |"
+
+
+def test_controls_of_ours_are_no_claims_of_a_document() -> None:
+    claims = all_claims()
+    says = "the gain of MetaSGD-CL over ER is not one of the rate: higher ACC than ER at a rate of"
+    assert says not in contradicted(claims)
+    assert says in controls(claims)
+    assert "beside replay at a rate of 0.1 (-0.9 points, a control of ours)" in headlined(claims)
+    assert "at a rate of 0.1 (a control of ours) |" in part(
+        TARGETS["000/table-6.1"], kept(TARGETS["000/table-6.1"]), claims
+    )
+
+
+def test_what_is_exact_is_told_apart_from_what_is_tested() -> None:
+    found = {one.claim.says: one for each in all_claims().values() for one in each}
+    exact = [one for one in found.values() if one.claim.experiment == EXACT]
+    assert {one.told for one in exact} == {"holds, exact", "contradicted, exact"}
+    assert not any(", exact" in one.told for one in found.values() if one.p is not None)
+
+
+def test_every_published_number_is_counted_once() -> None:
+    *rows, total = numbered().splitlines()[2:]
+    assert sum(int(row.split("|")[2]) for row in rows) == len(numbers())
+    assert total.startswith(f"| numbers | {len(numbers())} |")
+    assert "| **quoted**: taken by the document from other papers | 33 |" in numbered()
+
+
+def test_every_published_number_is_on_a_page() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in DOCS.glob("reproduction/*.md"))
+    assert [key for key in TARGETS if of_target(key) and f"generated: {key} -->" not in text] == []
 
 
 def test_claims_of_others_are_shown_and_count_where_they_belong(

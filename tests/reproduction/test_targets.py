@@ -10,7 +10,7 @@ from attractor.reproduction.costs import cost, costs, measured
 from attractor.reproduction.outcomes import END, WITHOUT_RUNS, Outcomes, Row, stored
 from attractor.reproduction.published import numbers, of_target
 from attractor.reproduction.stock import status
-from attractor.reproduction.targets import Budget, Target
+from attractor.reproduction.targets import TWINS, Budget, Target
 from attractor.reproduction.work import configs
 
 
@@ -109,6 +109,20 @@ def test_a_name_of_one_document_is_enough_and_of_two_is_not() -> None:
         target("table-4.1")
     with pytest.raises(InputError, match=r"Did you mean 'table-6.1'"):
         target("tabel-6.1")
+
+
+def test_a_place_that_a_paper_shares_with_a_thesis_is_its_target() -> None:
+    assert target("003/table-2") is TARGETS["000/table-4.3"]
+    assert {target(one).key for one in ("003/figure-3", "002/table-1", "004/figure-2")} == {
+        "000/figure-4.6",
+        "000/table-4.1",
+        "000/figure-5.3",
+    }
+    assert not TWINS.keys() & TARGETS.keys()
+    assert len(TWINS) == sum(len(one.twins) for one in TARGETS.values())
+    assert target("figure-5.8").key == "000/figure-5.7"
+    with pytest.raises(InputError, match="002/table-2, 003/table-2"):
+        target("table-2")
 
 
 def test_a_quick_budget_has_few_seeds_and_a_derived_target_the_runs_of_others() -> None:

@@ -11,10 +11,10 @@ from scipy import stats
 
 from attractor.errors import InputError
 from attractor.reproduction.claims import Finding, corrected, examined, paired
-from attractor.reproduction.derived import better_than, places
+from attractor.reproduction.derived import better_than, competing, places
 from attractor.reproduction.outcomes import END, Outcomes, Row, of_runs, read, write
 from attractor.reproduction.published import Number
-from attractor.reproduction.tables import all_claims, claim_rows, number_rows
+from attractor.reproduction.tables import all_claims, budget_of, claim_rows, number_rows, remark
 from attractor.reproduction.targets import Budget, Claim, Contest, target
 from attractor.reproduction.verdicts import judge, judged
 from attractor.runs.folder import fail
@@ -89,11 +89,11 @@ def test_steadier_and_same() -> None:
     far = [[abs(v - sorted(all_)[2]) for v in all_] for all_ in (a, b)]
     found = paired(claim("steadier"), OURS, OTHER)
     assert found.p == pytest.approx(stats.ttest_rel(far[0], far[1]).pvalue)
-    same = paired(claim("same", margin=0.05), OURS, OTHER)
+    same = paired(claim("same", margin=0.055), OURS, OTHER)
     differences = [x - y for x, y in zip(a, b, strict=True)]
     ends = (
-        stats.ttest_1samp(differences, -0.05, alternative="greater").pvalue,
-        stats.ttest_1samp(differences, 0.05, alternative="less").pvalue,
+        stats.ttest_1samp(differences, -0.055, alternative="greater").pvalue,
+        stats.ttest_1samp(differences, 0.055, alternative="less").pvalue,
     )
     assert same.p == pytest.approx(max(ends))
     assert corrected([same])[0].verdict == "holds"
@@ -160,17 +160,18 @@ BOTH: tuple[Budget, ...] = ("full", "quick")
 
 
 @pytest.mark.parametrize(
-    ("test", "tail", "times"), [("same", "greater", 2), ("same", "less", 2), ("no lower", "less", 1)]
+    ("test", "tail", "times"),
+    [("same", "greater", 2), ("same", "less", 2), ("no lower", "less", 1)],
 )
 def test_a_claim_of_a_margin_is_contradicted_alone_and_not_in_a_family(
     test: str, tail: Any, times: int
 ) -> None:
     sign = 1 if tail == "greater" else -1
-    ours = {seed: sign * value for seed, value in enumerate((0.12, 0.3, 0.2, 0.26, 0.4))}
+    ours = {seed: sign * value for seed, value in enumerate((0.17, 0.3, 0.22, 0.26, 0.36))}
     found = paired(claim(test, margin=0.1), ours, dict.fromkeys(ours, 0.0))
     beyond = stats.ttest_1samp([*ours.values()], sign * 0.1, alternative=tail).pvalue
     assert found.contrary == pytest.approx(times * beyond)
-    assert 0.01 < times * beyond < 0.05
+    assert 0.0025 < times * beyond < 0.025  # one of two p, or of 22
     (alone,) = corrected([found])
     assert (alone.verdict, alone.corrected) == ("contradicted", pytest.approx(2 * times * beyond))
     luck = [Finding(claim(), 5, 0.0, 1.0, p=0.9) for _ in range(20)]
@@ -294,13 +295,55 @@ def test_ties_share_a_place() -> None:
     ]
     other = Contest("empty", "steps", {"A": "A"}, "lower")
     found = {
-        one.row: (one.tasks, one.first, one.second)
-        for one in places([contest, other], Outcomes(rows))
+        one.row: (one.among(1), one.among(2)) for one in places([contest, other], Outcomes(rows))
     }
-    assert found == {"A": (1, 1, 1), "B": (1, 1, 1), "C": (1, 0, 0), "D": (1, 0, 0)}
+    assert found == {
+        "A": ((1, 1, 2), (1, 1, 2)),
+        "B": ((1, 1, 1), (1, 1, 1)),
+        "C": ((0, 1, 1), (0, 1, 1)),
+        "D": ((0, 1, 1), (0, 1, 1)),
+    }
     brief = replace(contest, experiment="elsewhere", quick=contest.experiment)
     assert places([brief], Outcomes(rows), "quick") == places([contest], Outcomes(rows))
-    assert not any(one.tasks for one in places([brief], Outcomes(rows)))
+    assert not any(one.beaten for one in places([brief], Outcomes(rows)))
+
+
+def test_a_place_takes_three_seeds_and_more_rivals_than_places() -> None:
+    values = {"A": (10.0, 12.0, 11.0), "B": (20.0, 22.0, 21.0), "C": (5.0, 5.0), "D": (9.0,)}
+    rows = [
+        row(name, seed, value, measure="steps")
+        for name, each in values.items()
+        for seed, value in enumerate(each)
+    ]
+    contest = Contest("demo", "steps", {name: name for name in "ABCD"}, "lower")
+    found = {one.row: (one.among(1), one.among(2)) for one in places([contest], Outcomes(rows))}
+    none = ((0, 0, 1), (0, 0, 1))
+    assert found == {"A": ((1, 1, 1), (0, 0, 1)), "B": ((0, 1, 1), (0, 0, 1)), "C": none, "D": none}
+    assert competing([contest], Outcomes(rows)) == {"demo": 2}
+    third = [row("C", 2, 5.0, measure="steps")]
+    found = {one.row: one.among(2) for one in places([contest], Outcomes([*rows, *third]))}
+    assert found == {"A": (1, 1, 1), "B": (0, 1, 1), "C": (1, 1, 1), "D": (0, 0, 1)}
+
+
+def test_a_table_of_places_is_judged_once_all_that_can_compete_have_run() -> None:
+    own = target("001/table-4.1")
+    rows = [
+        Row(one.experiment, "full", label, seed, "r", END, 9, measure, value)
+        for one in own.contests
+        for place, label in enumerate(one.rows.values())
+        for seed in range(3)
+        for measure, value in ((one.measure, place + seed / 8), ("solved", 1.0))
+    ]
+    told = number_rows(own, Outcomes(rows), budget_of(own, Outcomes(rows)))
+    assert {row[-1] for row in told} == {"agrees", "differs"}
+    asked = {row: sum(row in one.rows for one in own.contests) for row in own.contests[-1].rows}
+    assert min(asked.values()) < len(own.contests) == max(asked.values())
+    assert all(row[3].endswith(f" of {asked[row[0]]}") for row in told)
+    less = Outcomes(one for one in rows if one.experiment != "denoise")
+    assert budget_of(own, less) == "quick"
+    first = number_rows(own, less, "full")[0]
+    assert first[-1] == f"not run: {asked[first[0]] - 1} of {asked[first[0]]} tasks"
+    assert "`denoise` 0" in remark(own, less, "full")
 
 
 def test_only_ended_runs_of_the_wanted_variants_count(tmp_path: Path) -> None:

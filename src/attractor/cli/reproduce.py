@@ -147,13 +147,12 @@ def _join(name: str, out: Path, keep: Path | None) -> None:
     from attractor.experiments.files import EXPERIMENTS
     from attractor.reproduction.joining import join
     from attractor.reproduction.outcomes import STORED
-    from attractor.reproduction.targets import TARGETS, target
+    from attractor.reproduction.targets import names, target
 
     if name not in EXPERIMENTS:
-        names = [*TARGETS, *(one.name for one in TARGETS.values())]
-        if name not in names:
+        if name not in names():
             listed = "attractor reproduce list"
-            raise unknown("target or experiment", name, [*names, *EXPERIMENTS], listed=listed)
+            raise unknown("target or experiment", name, [*names(), *EXPERIMENTS], listed=listed)
         asked = target(name)
         if not asked.experiments("quick") and not asked.experiments("full"):
             raise InputError(
@@ -195,20 +194,24 @@ def _run(
     explain(ended)
     ran, computed = outcomes(found, out), compute(one.key, data)
     results = ran.joined(computed)
-    _show(one, results)
+    shown = None if seeds is None else budget
+    _show(one, results, shown)
     if results:
         folder = keep or out / "reproduction"
         for kept, end in ((ran, ""), (computed, ".computed")):
             if kept:
                 write(kept, folder / f"{one.slug}{end}.csv.gz")
-        page = target_page(one, results, all_claims(one, results), options)
+        page = target_page(one, results, all_claims(one, results), options, shown)
         write_atomic(folder / f"{one.slug}.md", page)
         typer.echo(f"{folder / one.slug}.md and .csv.gz")
     raise typer.Exit(exit_code([one.how for one in ended]))
 
 
-def _show(one: "Target", results: "Outcomes") -> None:
-    """Published, ours, interval, verdict; then the claims."""
+def _show(one: "Target", results: "Outcomes", budget: "Budget | None" = None) -> None:
+    """Published, ours, interval, verdict; then the claims.
+
+    Without a budget that was asked for, that which there are enough runs of.
+    """
     from attractor.cli.tables import table
     from attractor.reproduction.tables import (
         CLAIMS,
@@ -217,13 +220,17 @@ def _show(one: "Target", results: "Outcomes") -> None:
         budget_of,
         claim_rows,
         number_rows,
+        remark,
     )
 
+    budget = budget or budget_of(one, results)
     typer.echo(f"{one.key}: {one.what} ({one.document})")
     if one.note:
         typer.echo(one.note)
-    if rows := number_rows(one, results, budget_of(one, results)):
+    if rows := number_rows(one, results, budget):
         table(NUMBERS, rows, right=(2, 3, 4, 5))
+    if told := remark(one, results, budget):
+        typer.echo(told)
     claims = all_claims(one, results)
     for key in (one.key, *one.claims_of):
         if claims[key] and key != one.key:
@@ -253,12 +260,18 @@ def _list(as_json: bool) -> None:
             told(cost(one, "quick")),
             told(cost(one, "full")),
             brief(one),
-            f"{one.what} [{', '.join(one.data)}]" if one.data else one.what,
+            " ".join(
+                filter(None, (one.what, _aside("[{}]", one.data), _aside("(also {})", one.twins)))
+            ),
         ]
         for one in TARGETS.values()
     ]
     columns = ("target", "quick", "full", "status", "what [data]")
     typer.echo("\n".join(hanging(columns, rows, wide, right=(1, 2))))
+
+
+def _aside(form: str, words: tuple[str, ...]) -> str:
+    return form.format(", ".join(words)) if words else ""
 
 
 def _entry(one: "Target") -> dict[str, object]:
@@ -270,6 +283,7 @@ def _entry(one: "Target") -> dict[str, object]:
     return {
         "target": one.key,
         "what": one.what,
+        "also": ", ".join(one.twins),
         "data": ", ".join(one.data),
         "quick": quick and quick.minutes,
         "quick_is_least": quick is not None and quick.least,

@@ -4,6 +4,10 @@ The rule for ties: in a task, one network is better than another if the 95% inte
 difference, paired over the seeds that both have, lies beyond zero. A network is among the best k if
 fewer than k networks are better than it. So networks that cannot be told apart share their places,
 and more than k can be among the best k.
+
+A network competes in a task if it has a number from at least three seeds: one that mostly diverged
+has none to be beaten by, and no place. Where no more than k networks compete, all of them would be
+among the best k, so such a task does not count.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,41 +16,66 @@ from dataclasses import dataclass
 from attractor.reproduction.claims import paired
 from attractor.reproduction.outcomes import Outcomes
 from attractor.reproduction.targets import Budget, Claim, Contest
+from attractor.reproduction.verdicts import FEWEST
 
 
 @dataclass(frozen=True)
 class Place:
-    """A network's counts, and in how many tasks it has results."""
+    """A network in a table of contests.
+
+    Args:
+        row: of the document.
+        asked: in how many tasks it is to compete.
+        beaten: by task in which it competes, how many are better, and how many compete.
+    """
 
     row: str
-    tasks: int
-    first: int
-    second: int
+    asked: int
+    beaten: tuple[tuple[int, int], ...]
+
+    def among(self, best: int) -> tuple[int, int, int]:
+        """In how many tasks it is among the best, of how many that count, of how many asked."""
+        counts = [better for better, networks in self.beaten if networks > best]
+        return sum(better < best for better in counts), len(counts), self.asked
 
 
 def places(contests: Sequence[Contest], outcomes: Outcomes, budget: Budget = "full") -> list[Place]:
-    """Who is among the best one and two, over all tasks that have results."""
+    """How each network does over all tasks that have results."""
     rows = list(dict.fromkeys(row for contest in contests for row in contest.rows))
     beaten = [_beaten(contest, outcomes, budget) for contest in contests]
     return [
         Place(
             row,
-            sum(row in one for one in beaten),
-            sum(one.get(row, 1) < 1 for one in beaten),
-            sum(one.get(row, 2) < 2 for one in beaten),
+            sum(row in contest.rows for contest in contests),
+            tuple((one[row], len(one)) for one in beaten if row in one),
         )
         for row in rows
     ]
 
 
+def competing(
+    contests: Sequence[Contest], outcomes: Outcomes, budget: Budget = "full"
+) -> dict[str, int]:
+    """By experiment, how many networks compete."""
+    return {
+        name: len(_beaten(contest, outcomes, budget))
+        for contest in contests
+        if (name := _experiment(contest, budget)) is not None
+    }
+
+
+def _experiment(contest: Contest, budget: Budget) -> str | None:
+    return contest.experiment if budget == "full" else contest.quick
+
+
 def _beaten(contest: Contest, outcomes: Outcomes, budget: Budget) -> dict[str, int]:
-    """By network, how many are better; without those that have no results."""
-    experiment = contest.experiment if budget == "full" else contest.quick
+    """By network that competes, how many are better."""
+    experiment = _experiment(contest, budget)
     if experiment is None:
         return {}
     found = outcomes.compared(experiment, contest.measure, contest.rows.values())
-    values = {row: found[label] for row, label in contest.rows.items() if found[label]}
-    return better_than(values, contest)
+    enough = {row: found[label] for row, label in contest.rows.items()}
+    return better_than({k: v for k, v in enough.items() if len(v) >= FEWEST}, contest)
 
 
 def better_than(values: Mapping[str, Mapping[int, float]], contest: Contest) -> dict[str, int]:

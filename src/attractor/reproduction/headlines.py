@@ -46,7 +46,8 @@ def _came_out(one: Headline, claims: Claims) -> str:
     told: dict[str, list[str]] = {}
     for name, given in one.rests.items():
         found = _finding(given, claims)
-        told.setdefault(found.told, []).append(f"{name} ({_amount(found)})")
+        control = ", a control of ours" if found.claim.control else ""
+        told.setdefault(found.told, []).append(f"{name} ({_amount(found)}{control})")
     return "; ".join(f"**{verdict}**: {', '.join(each)}" for verdict, each in told.items())
 
 

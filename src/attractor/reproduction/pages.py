@@ -10,6 +10,7 @@ from attractor.files import write_atomic
 from attractor.reproduction.claims import Finding
 from attractor.reproduction.comparisons import COMPARISONS, compared
 from attractor.reproduction.costs import cost, told
+from attractor.reproduction.numbered import numbered
 from attractor.reproduction.outcomes import Outcomes
 from attractor.reproduction.races import RACES, raced
 from attractor.reproduction.stock import kept, status
@@ -21,8 +22,9 @@ from attractor.reproduction.tables import (
     budget_of,
     claim_rows,
     number_rows,
+    remark,
 )
-from attractor.reproduction.targets import TARGETS, Target, target
+from attractor.reproduction.targets import TARGETS, Budget, Target, target
 from attractor.results.table import markdown
 
 BEGIN = "<!-- generated: {} -->"
@@ -30,18 +32,26 @@ END = "<!-- end of generated part -->"
 PART = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end of generated part -->", re.DOTALL)
 
 
-def part(one: Target, outcomes: Outcomes, claims: Mapping[str, Sequence[Finding]]) -> str:
+def part(
+    one: Target,
+    outcomes: Outcomes,
+    claims: Mapping[str, Sequence[Finding]],
+    budget: Budget | None = None,
+) -> str:
     """The results of a target: its numbers, its claims, and those of others it shows."""
-    budget = budget_of(one, outcomes)
+    budget = budget or budget_of(one, outcomes)
     blocks = []
     rows = number_rows(one, outcomes, budget)
     shown = [row for row in rows if row[3]]
     if shown:
         blocks.append(markdown(NUMBERS, shown, right=(2, 3, 4, 5)))
-        left = Counter(row[6] for row in rows if not row[3])
-        if left:
-            others = ", ".join(f"{count} {verdict}" for verdict, count in left.items())
-            blocks.append(f"Other published numbers of this place: {others}.")
+        if told := remark(one, outcomes, budget):
+            blocks.append(told)
+    if left := Counter(row[6] for row in rows if not row[3]):
+        others = ", ".join(f"{count} {verdict}" for verdict, count in left.items())
+        blocks.append(
+            f"{'Other published' if shown else 'Published'} numbers of this place: {others}."
+        )
     for key in (one.key, *one.claims_of):
         heard = [found for found in claims[key] if found.n]
         if heard and key != one.key:
@@ -56,6 +66,7 @@ def target_page(
     outcomes: Outcomes,
     claims: Mapping[str, Sequence[Finding]],
     options: str,
+    budget: Budget | None = None,
 ) -> str:
     """A page about one target.
 
@@ -64,11 +75,12 @@ def target_page(
         outcomes: its results.
         claims: of all targets, by their keys.
         options: of the command that gave the results, such as ``--budget quick``.
+        budget: whose results are shown; by default the one that there are enough runs of.
     """
     run = f"attractor reproduce {one.key} {options}"
     lines = [f"# {one.key}: {one.what}", f"{one.document}, lines {one.lines} of its text. `{run}`."]
     lines += [f"{one.note[0].upper()}{one.note[1:]}."] if one.note else []
-    return "\n\n".join([*lines, part(one, outcomes, claims)]) + "\n"
+    return "\n\n".join([*lines, part(one, outcomes, claims, budget)]) + "\n"
 
 
 def overview() -> str:
@@ -76,7 +88,9 @@ def overview() -> str:
     rows = []
     for one in TARGETS.values():
         takes = [told(cost(one, budget)) for budget in ("quick", "full")]
-        what = f"{one.what} ({one.note})" if one.note else one.what
+        also = f"also {', '.join(one.twins)}" if one.twins else ""
+        aside = "; ".join(filter(None, (one.note, also)))
+        what = f"{one.what} ({aside})" if aside else one.what
         rows.append([f"`{one.key}`", what, ", ".join(one.data), *takes, status(one)])
     columns = ("target", "what", "data", "quick", "full", "status")
     return markdown(columns, rows, right=(3, 4))
@@ -86,6 +100,8 @@ def content(name: str, claims: Mapping[str, Sequence[Finding]]) -> str:
     """What goes into a generated part: summary, comparison, race, or results of a target."""
     if name in SUMMARY:
         return SUMMARY[name](claims)
+    if name == "numbers":
+        return numbered()
     if name == "targets":
         return overview()
     if name in COMPARISONS:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from attractor.reproduction.claims import AGAINST_MARGIN, Finding
 from attractor.reproduction.costs import costs
 from attractor.reproduction.headlines import headlined
+from attractor.reproduction.numbered import tabled
 from attractor.reproduction.outcomes import WITHOUT_RUNS
 from attractor.reproduction.published import DOCUMENTS
 from attractor.reproduction.tables import claim_rows
@@ -15,7 +16,9 @@ Claims = Mapping[str, Sequence[Finding]]
 
 VERDICTS = {
     "contradicted": "significantly the other way",
+    "contradicted, exact": "counted or worked out, and otherwise",
     "holds": "significantly so",
+    "holds, exact": "counted or worked out, and so; no test is needed",
     "not shown": "not significant either way",
     "few seeds": "fewer than three of full runs",
     "quick, as claimed": "short runs agree, and decide nothing",
@@ -29,25 +32,33 @@ DECIDED = ("holds", "not shown")
 
 
 def counted(claims: Claims) -> str:
-    """How many claims have which verdict, by document."""
+    """How many claims have which verdict, by document; controls of ours apart."""
+    return "\n\n".join(
+        [
+            _counted(claims, "claims", control=False),
+            "Controls of ours, which no document claims:",
+            _counted(claims, "controls", control=True),
+        ]
+    )
+
+
+def _counted(claims: Claims, what: str, *, control: bool) -> str:
     by_document: dict[str, Counter[str]] = {key: Counter() for key in DOCUMENTS}
     for key, found in claims.items():
-        by_document[key.partition("/")[0]].update(one.told for one in found)
-    every = sum(by_document.values(), Counter[str]())
+        told = (one.told for one in found if one.claim.control == control)
+        by_document[key.partition("/")[0]].update(told)
     shown = {DOCUMENTS[key]: counts for key, counts in by_document.items() if counts}
-    columns = [every, *shown.values()]
-    rows = [
-        [f"**{verdict}**: {word}", *(str(counts[verdict] or "") for counts in columns)]
-        for verdict, word in VERDICTS.items()
-        if every[verdict]
-    ]
-    rows.append(["claims", *(str(counts.total()) for counts in columns)])
-    return markdown(("verdict", "all", *shown), rows, right=range(1, len(columns) + 1))
+    return tabled(what, VERDICTS, shown)
 
 
 def contradicted(claims: Claims) -> str:
     """The claims that are false, by runs at the budget of their document or by what is computed."""
     return _listed(claims, lambda one: one.verdict == "contradicted")
+
+
+def controls(claims: Claims) -> str:
+    """Comparisons of ours, which no document makes."""
+    return _listed(claims, lambda one: True, control=True)
 
 
 def decided(claims: Claims) -> str:
@@ -71,7 +82,7 @@ def waiting(claims: Claims) -> str:
         [one.claim.says, f"`{key}`", ", ".join(map(_costed, _asked(one))), one.why]
         for key, found in claims.items()
         for one in found
-        if one.verdict == "not run"
+        if one.verdict == "not run" and not one.claim.control
     ]
     columns = ("claim", "target", "would tell, and minutes of a run", "note")
     return markdown(columns, rows) if rows else "None."
@@ -90,6 +101,7 @@ SUMMARY: dict[str, Callable[[Claims], str]] = {
     "headlines": headlined,
     "counts": counted,
     "contradicted": contradicted,
+    "controls": controls,
     "decided": decided,
     "computed": computed,
     "quick": quick,
@@ -102,8 +114,13 @@ def _computed(one: Finding) -> bool:
     return one.claim.experiment in WITHOUT_RUNS
 
 
-def _listed(claims: Claims, wanted: Callable[[Finding], bool]) -> str:
-    told = [(key, one) for key, found in claims.items() for one in found if wanted(one)]
+def _listed(claims: Claims, wanted: Callable[[Finding], bool], *, control: bool = False) -> str:
+    told = [
+        (key, one)
+        for key, found in claims.items()
+        for one in found
+        if one.claim.control == control and wanted(one)
+    ]
     if not told:
         return "None yet."
     order = {verdict: place for place, verdict in enumerate(VERDICTS)}
@@ -119,6 +136,6 @@ def _short(one: Finding) -> str:
     lost = f", {one.diverged} diverged" if one.diverged else ""
     counted = f"{one.n} seed{'s' * (one.n != 1)}{lost}"
     seeds = "" if one.half_width is None and _computed(one) else counted
-    one_sided = one.claim.test in AGAINST_MARGIN and one.verdict != "holds"
+    one_sided = one.claim.test in AGAINST_MARGIN and one.verdict == "not shown"
     told = (f"{difference} {half}".strip(), seeds, "" if one_sided else p and f"p {p}")
     return ", ".join(filter(None, told))

@@ -1,10 +1,10 @@
 """Results as rows of text, for the terminal and for pages."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from attractor.reproduction.claims import Finding, corrected, examined
-from attractor.reproduction.derived import Place, places
+from attractor.reproduction.derived import Place, competing, places
 from attractor.reproduction.outcomes import EXACT, Outcomes
 from attractor.reproduction.published import of_target
 from attractor.reproduction.stock import kept
@@ -46,24 +46,34 @@ def _place_rows(target: Target, found: Iterable[Place], budget: Budget) -> list[
     by_row = {one.row: one for one in found}
     rows = []
     for number in of_target(target.key):
-        one = by_row.get(number.row)
-        tasks = one.tasks if one else 0
-        ours = None if one is None else one.first if "1" in number.column else one.second
-        whole = tasks == len(target.contests)
-        verdict = "agrees" if ours == number.value else "differs"
-        verdict = "quick" if budget == "quick" else verdict
+        best, of, asked = by_row[number.row].among(1 if "1" in number.column else 2)
+        if not of or (budget == "full" and of < asked):
+            verdict = f"not run: {of} of {asked} tasks"
+        elif budget == "quick":
+            verdict = "quick"
+        else:
+            verdict = "agrees" if best == number.value else "differs"
         rows.append(
             [
                 number.row,
                 number.column,
                 f"{number.value:g} {number.unit}",
-                str(ours) if tasks else NONE,
+                f"{best} of {of}" if of else NONE,
                 NONE,
                 NONE,
-                verdict if whole else f"{tasks} of {len(target.contests)} tasks run",
+                verdict,
             ]
         )
     return rows
+
+
+def remark(target: Target, outcomes: Outcomes, budget: Budget) -> str:
+    """What a table of places rests on: how many networks competed in each of the tasks."""
+    if not target.contests:
+        return NONE
+    each = competing(target.contests, outcomes, budget)
+    told = ", ".join(f"`{name}` {networks}" for name, networks in each.items())
+    return f"Networks that competed, by experiment: {told}."
 
 
 def claim_row(one: Finding, *, share: bool = True) -> list[str]:
@@ -78,7 +88,8 @@ def claim_row(one: Finding, *, share: bool = True) -> list[str]:
     if one.claim.experiment == EXACT and one.n:
         seeds = "exact"
     seeds += f", {one.diverged} diverged" if one.diverged else NONE
-    return [one.claim.says, difference, half, effect, seeds, p, one.told]
+    says = f"{one.claim.says} (a control of ours)" if one.claim.control else one.claim.says
+    return [says, difference, half, effect, seeds, p, one.told]
 
 
 def _difference(one: Finding, scale: float) -> str:
@@ -115,10 +126,17 @@ def claim_rows(found: Iterable[Finding]) -> list[list[str]]:
 
 
 def budget_of(target: Target, outcomes: Outcomes) -> Budget:
-    """Full where there are results of the document's budget, from enough seeds; else quick."""
-    full = target.experiments("full")
-    seeds = {r.seed for r in outcomes.rows if r.budget == "full" and r.experiment in full}
-    return "full" if len(seeds) >= FEWEST else "quick"
+    """Full where there are results of the document's budget, from enough seeds; else quick.
+
+    A table of places is full where all of its contests are.
+    """
+    full = [{one.experiment} for one in target.contests] or [{*target.experiments("full")}]
+    return "full" if all(_has_enough(names, outcomes) for names in full) else "quick"
+
+
+def _has_enough(names: Set[str], outcomes: Outcomes) -> bool:
+    seeds = {r.seed for r in outcomes.rows if r.budget == "full" and r.experiment in names}
+    return len(seeds) >= FEWEST
 
 
 def all_claims(own: Target | None = None, new: Outcomes | None = None) -> dict[str, list[Finding]]:

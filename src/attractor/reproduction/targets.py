@@ -117,6 +117,7 @@ class Claim:
         swing: takes the mean change from one logged row to the next, in place of the mean.
         why: by verdict, what explains it.
         other_measure: that of the other, where one variant is compared with itself in another way.
+        control: whether it is a comparison of ours, which no document makes.
     """
 
     says: str
@@ -139,6 +140,7 @@ class Claim:
     lines: str = ""
     why: Mapping[str, str] = field(default_factory=dict)
     other_measure: str = ""
+    control: bool = False
 
     def label(self, name: str, budget: Budget) -> str:
         """Our variant, as the experiment of a budget calls it."""
@@ -177,6 +179,8 @@ class Target:
         note: what a reader must know: why there is no configuration, or what is different.
         see: a page of the documentation with more.
         unjudged: by the column of the document, why there is no verdict on its numbers.
+        twins: other places that say the same, such as those of a paper that a thesis repeats. They
+            are accepted in the place of the key.
     """
 
     key: str
@@ -194,6 +198,7 @@ class Target:
     note: str = ""
     see: str = ""
     unjudged: Mapping[str, str] = field(default_factory=dict)
+    twins: tuple[str, ...] = ()
 
     @property
     def document(self) -> str:
@@ -247,6 +252,7 @@ def _target(key: str, entry: dict[str, Any]) -> Target:
         data=tuple(entry.pop("data", ())),
         derived=tuple(entry.pop("derived", ())),
         claims_of=tuple(entry.pop("claims_of", ())),
+        twins=tuple(entry.pop("twins", ())),
         **entry,
     )
 
@@ -263,21 +269,32 @@ def _read() -> dict[str, Target]:
 TARGETS: dict[str, Target] = _read()
 
 
+TWINS: dict[str, str] = {twin: one.key for one in TARGETS.values() for twin in one.twins}
+"""By another place that says the same, the key of the target."""
+
+
 def target(name: str) -> Target:
-    """A target by its key, or by its name alone where only one document has it.
+    """A target by its key, one of its twins, or a place alone where only one document has it.
 
     Example:
         >>> target("table-6.1").key, target("001/table-4.1").kind
         ('000/table-6.1', 'table')
+        >>> target("003/table-2").key
+        '000/table-4.3'
     """
-    if name in TARGETS:
-        return TARGETS[name]
-    same = [one.key for one in TARGETS.values() if one.name == name]
+    if (key := TWINS.get(name, name)) in TARGETS:
+        return TARGETS[key]
+    same = [key for key in (*TARGETS, *TWINS) if key.partition("/")[2] == name]
     if len(same) == 1:
-        return TARGETS[same[0]]
+        return target(same[0])
     if same:
         raise InputError(
             f"expected one document, but {name!r} is in several: {', '.join(same)}. Try {same[0]}."
         )
-    names = [*TARGETS, *(one.name for one in TARGETS.values())]
-    raise unknown("target", name, names, listed="attractor reproduce list")
+    raise unknown("target", name, names(), listed="attractor reproduce list")
+
+
+def names() -> list[str]:
+    """All that a target can be called, whether or not several have that name."""
+    keys = [*TARGETS, *TWINS]
+    return [*keys, *(key.partition("/")[2] for key in keys)]

@@ -63,7 +63,6 @@ COMPUTED: dict[str, Computation] = {
     "001/section-4.3.4": counts.pixels,
     "001/section-5.4.3": growing.noise,
     "001/table-5.1": methods.expansions,
-    "002/figure-5": systems.slopes("0.5*x", "1.5*x"),
     "002/figure-6": adding.jumps,
     "004/appendix-b.1": counts.learner,
 }
