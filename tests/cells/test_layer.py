@@ -94,7 +94,8 @@ def test_a_cell_says_what_is_wrong_with_its_input() -> None:
 def test_time_and_batch_swapped_shows_with_a_state() -> None:
     layer = Recurrent("lstm", 3, 4)
     _, state = layer(torch.zeros(7, 2, 3))
-    with pytest.raises(InputError, match="Time and batch may be swapped.*try batch_first=True"):
+    message = "for a batch of the same size; x is read as .*swapped, batch_first=True"
+    with pytest.raises(InputError, match=message):
         layer(torch.zeros(2, 7, 3), state)
 
 

@@ -208,10 +208,12 @@ def test_a_token_outside_the_vocabulary_is_named_with_its_place(token: int, rate
         model(x)
 
 
-def test_hidden_dropout_is_between_layers_alone() -> None:
-    x, plain = tokens(), LanguageModel("gru", 11, 4, [5], generator=seeded())
-    one = LanguageModel("gru", 11, 4, [5], hidden_dropout=1.0, generator=seeded())
-    torch.testing.assert_close(one(x)[0], plain(x)[0])
+@pytest.mark.parametrize("cell", ["gru", ["gru"]])
+def test_hidden_dropout_needs_a_place_between_layers(cell: Any) -> None:
+    message = r"two layers for hidden_dropout, .* but got hidden_dropout=0\.5 and one layer\. Try"
+    with pytest.raises(InputError, match=message):
+        LanguageModel(cell, 11, 4, [5], hidden_dropout=0.5)
+    LanguageModel(cell, 11, 4, [5], hidden_dropout=0.0)
 
 
 def test_a_model_that_reads_what_it_is_asked_for_is_refused() -> None:
@@ -229,7 +231,7 @@ def test_tokens_that_are_no_tensor_are_refused() -> None:
         model([[1, 2], [3, 4]])
 
 
-@pytest.mark.parametrize("cell", ["urnn", "eurnn", "stat_ru", "irc_sru"])
+@pytest.mark.parametrize("cell", ["urnn", "eurnn", "irc_sru"])
 def test_weight_dropout_needs_a_matrix_on_the_state(cell: str) -> None:
     message = "recurrent matrix for weight_dropout=0.2, but .* has none. Try hidden_dropout"
     with pytest.raises(InputError, match=message):

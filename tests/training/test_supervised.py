@@ -347,3 +347,20 @@ def test_a_plateau_without_measurements_is_refused() -> None:
     plateau = ReduceLROnPlateau(SGD(network.parameters(), 0.8))
     with pytest.raises(InputError, match="expected eval_every beside ReduceLROnPlateau"):
         run(Plan(8, 5, eval_every=None), network, scheduler=plateau)
+
+
+@pytest.mark.parametrize(
+    ("asked", "steps", "every", "after"),
+    [
+        ({"keep_best": True}, 3, 5, [3]),  # else nothing would be judged
+        ({"patience": 2}, 5, 5, [5]),
+        ({"stop_below": 0.1}, 7, 5, [5]),
+        ({}, 3, 5, []),
+        ({"keep_best": True}, 4, 2, [2, 4]),
+    ],
+)
+def test_a_training_that_is_judged_is_measured_however_short(
+    asked: dict[str, Any], steps: int, every: int, after: list[int]
+) -> None:
+    plan = Plan(steps, 5, eval_every=every, **asked)
+    assert [n for n in range(1, steps + 1) if plan.measures_after(n)] == after

@@ -54,6 +54,7 @@ class StatRUCell(Cell[Tensor, Tensor]):
     """
 
     reference = "oliva2017statistical"
+    recurrent_weights = ("weight_r",)
     state_name = "m"
     alpha: Tensor
 

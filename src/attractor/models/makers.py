@@ -9,6 +9,7 @@ from torch import Generator, nn
 from attractor.cells import Recurrent
 from attractor.cells import compose as composed
 from attractor.cells.layer.options import LayerCell, cell_options, name_of, resolve
+from attractor.checks import whole
 from attractor.errors import InputError, unknown
 from attractor.models.language_model import LanguageModel
 from attractor.models.pair_classifier import PairClassifier
@@ -61,7 +62,12 @@ def recurrent(
     kind = SequenceTagger if each_step else SequenceClassifier
     widths = [hidden_size] if hidden_size is not None else list(hidden)
     units = widths[0] if len({*widths}) == 1 else widths
-    layers = max(num_layers, len(widths))
+    layers = whole("num_layers", num_layers, 1) if len(widths) == 1 else len(widths)
+    if num_layers not in (1, layers):
+        raise InputError(
+            f"expected num_layers={layers}, or none, beside hidden={widths}, which has a size for "
+            f"each layer, but got {num_layers}. Leave one of them out."
+        )
     given = {**options, "num_layers": layers, "generator": generator}
     return with_cell(kind, cell, compose, (shape[0], units, outputs), given)
 

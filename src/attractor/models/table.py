@@ -202,9 +202,12 @@ def make_model(
 
 
 def redraw(model: nn.Module, bound: float, generator: Generator | None) -> None:
-    """Draw all matrices evenly between plus and minus a bound, and start vectors at zero."""
-    for parameter in model.parameters():
+    """Draw all matrices evenly between plus and minus a bound, and start biases at zero.
+
+    Other vectors, such as the gains of normalisers, stay as they are.
+    """
+    for name, parameter in model.named_parameters():
         if parameter.dim() > 1:
             nn.init.uniform_(parameter, -bound, bound, generator=generator)
-        else:
+        elif "bias" in name.rpartition(".")[-1]:
             nn.init.zeros_(parameter)

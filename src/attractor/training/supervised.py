@@ -96,13 +96,11 @@ class Plan:
                 f"expected judge='loss' beside stop_below, which is about the loss, but got "
                 f"{self.judge!r}. Leave one of them out."
             )
-        needs = ("stop_below", "patience", "keep_best", "average_when_stale")
-        for name in needs if self.eval_every is None else ():
-            if (value := getattr(self, name)) not in (None, False):
-                raise InputError(
-                    f"expected eval_every beside {name}={value}, which goes by measurements on "
-                    f"validation data, but got none. Try eval_every=100, or leave {name} out."
-                )
+        for name, value in self._judged_by().items() if self.eval_every is None else ():
+            raise InputError(
+                f"expected eval_every beside {name}={value}, which goes by measurements on "
+                f"validation data, but got none. Try eval_every=100, or leave {name} out."
+            )
         if self.autocast is not None:
             if self.autocast == "float16":
                 raise InputError(
@@ -112,6 +110,22 @@ class Plan:
             one_of("autocast", self.autocast, ("bfloat16",))
         if self.schedule is not None:
             one_of("schedule", self.schedule, get_args(Schedule))
+
+    def _judged_by(self) -> dict[str, Any]:
+        """The options that are set and go by measurements on validation data."""
+        names = ("stop_below", "patience", "keep_best", "average_when_stale")
+        asked = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in asked.items() if value not in (None, False)}
+
+    def measures_after(self, step: int) -> bool:
+        """Whether to measure on validation data after this update.
+
+        A training that is too short for `eval_every` is measured at its end, if it goes by that.
+        """
+        if self.eval_every is None:
+            return False
+        short = step == self.steps < self.eval_every
+        return step % self.eval_every == 0 or (short and bool(self._judged_by()))
 
 
 class Supervised:
@@ -207,7 +221,7 @@ class Supervised:
         rows: list[Row] = []
         if self.step % plan.log_every == 0:
             rows.append({"split": "train", "loss": loss, "gradient_norm": self.norm})
-        if plan.eval_every is not None and self.step % plan.eval_every == 0:
+        if plan.measures_after(self.step):
             found = self.measure("valid")
             self._judge(found[plan.judge])
             if isinstance(self.scheduler, ReduceLROnPlateau):

@@ -112,19 +112,18 @@ def _check_shapes(
     got = [tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for leaf in given]
     if got == expected:
         return
-    swapped = batched and [s[:1] + s[2:] for s in got] == [s[:1] + s[2:] for s in expected]
-    first = bool(getattr(owner, "batch_first", False))
-    order = "(batch, time, features)" if first else "(time, batch, features)"
-    advice = (
-        f"Time and batch may be swapped: x is read as {order}; try batch_first={not first}."
-        if swapped
-        else "Try the state that the layer returned for a batch of the same size."
-    )
+    advice = "Try the state that the layer returned for a batch of the same size"
+    if batched and [s[:1] + s[2:] for s in got] == [s[:1] + s[2:] for s in expected]:
+        first = bool(getattr(owner, "batch_first", False))
+        order = "(batch, time, features)" if first else "(time, batch, features)"
+        advice += (
+            f"; x is read as {order}, so if time and batch are swapped, batch_first={not first}"
+        )
     batch = expected[0][1] if batched else 1
     raise InputError(
         f"{type(owner).__name__} expects an initial state of shape "
         f"{' and '.join(map(str, expected))} for {batch} sequences, but got "
-        f"{' and '.join(map(str, got))}. {advice}"
+        f"{' and '.join(map(str, got))}. {advice}."
     )
 
 
