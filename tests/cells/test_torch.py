@@ -201,7 +201,14 @@ def test_dropout_is_on_the_outputs_of_every_layer_but_the_last() -> None:
 
 
 def test_one_layer_has_nothing_to_drop() -> None:
-    layer = attractor.GRU(5, 7, dropout=0.9)
+    with pytest.warns(
+        UserWarning, match="dropout=0.9 acts between layers, but there is one"
+    ) as told:
+        layer = attractor.GRU(5, 7, dropout=0.9)
+    assert told[0].filename == __file__
+    with pytest.warns(UserWarning, match="Try num_layers=2, or leave dropout out") as told:
+        Recurrent(["gru"], 5, [7], dropout=0.9)
+    assert told[0].filename == __file__
     x = torch.randn(4, 2, 5)
     assert torch.equal(layer(x)[0], layer.eval()(x)[0])
 

@@ -117,7 +117,7 @@ def test_options_are_checked_by_name_and_kind(
             "tied input_dropout hidden_dropout output_dropout embedding_dropout weight_dropout "
             "activity slowness reward discount carry init",
         ),
-        ("pair_classifier", "dropout readout_init reward discount"),
+        ("pair_classifier", "dropout hidden_dropout readout_init reward discount"),
         ("stroke_reader", "reward discount"),
     ],
 )

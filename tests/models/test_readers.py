@@ -160,6 +160,18 @@ def test_dropout_of_a_pair_is_applied_twice() -> None:
     assert torch.equal(model.eval()(x), model(x))
 
 
+def test_dropout_of_pairs_between_layers_has_a_rate_of_its_own() -> None:
+    x = torch.randint(20, (2, 8), generator=seeded(1))
+    blind = PairClassifier("gru", 20, 4, [6, 5], 3, hidden_dropout=1.0, generator=seeded())
+    torch.testing.assert_close(blind(x), blind(x.flip(1)))
+    assert not torch.equal(blind.eval()(x), blind(x.flip(1)))
+    message = r"two layers for hidden_dropout, .* but got hidden_dropout=0\.5 and one layer\. Try"
+    with pytest.raises(InputError, match=message):
+        PairClassifier("gru", 20, 4, 6, 3, hidden_dropout=0.5)
+    with pytest.raises(InputError, match="expected hidden_dropout to be from 0 to 1"):
+        PairClassifier("gru", 20, 4, [6, 5], 3, hidden_dropout=2)
+
+
 def test_a_reader_that_goes_on_has_one_direction() -> None:
     with pytest.raises(InputError, match="expected one direction"):
         StrokeReader("gru", 4, 8, 10, bidirectional=True)

@@ -101,3 +101,20 @@ def test_sizes_of_numpy_in_language_models_and_draw() -> None:
 def test_one_answer_is_for_a_batch_of_sequences(shape: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match=r"sequences \(batch, time, 3\), but got .*Try x\[None\]"):
         SequenceClassifier("gru", 3, 4, 2)(torch.zeros(shape))
+
+
+@pytest.mark.parametrize("kind", [SequenceClassifier, SequenceTagger, StrokeReader])
+@pytest.mark.parametrize(
+    ("cell", "units", "count"), [("lstm", 8, 1), (["lstm"], 8, 1), ("lstm", [8], np.int64(1))]
+)
+def test_dropout_needs_a_place_between_layers(kind: Any, cell: Any, units: Any, count: Any) -> None:
+    message = r"at least two layers for dropout, .* but got dropout=0\.9 and one layer\. Try more"
+    with pytest.raises(InputError, match=message):
+        kind(cell, 3, units, 2, num_layers=count, dropout=0.9)
+    kind(cell, 3, units, 2, num_layers=count, dropout=0.0)
+
+
+@pytest.mark.parametrize("kind", [SequenceClassifier, SequenceTagger, StrokeReader])
+def test_dropout_is_taken_where_there_are_layers(kind: Any) -> None:
+    for cell, units, count in (("lstm", 8, 2), (["lstm", "gru"], 8, 1), ("lstm", [8, 4], 1)):
+        assert kind(cell, 3, units, 2, num_layers=count, dropout=0.9).recurrent.dropout == 0.9

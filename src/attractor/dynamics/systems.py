@@ -112,7 +112,8 @@ def as_layer(module: nn.Module) -> Recurrent | None:
         return as_layer(_torch_layer(module))
     elif isinstance(module, nn.RNN | nn.GRU | nn.LSTM):
         options: dict[str, Any] = {"num_layers": module.num_layers, "bias": module.bias}
-        options |= {"dropout": module.dropout, "bidirectional": module.bidirectional}
+        between = module.dropout if module.num_layers > 1 else 0.0  # of which torch warned
+        options |= {"dropout": between, "bidirectional": module.bidirectional}
         if isinstance(module, nn.GRU):
             options["reset"] = "after"
         if isinstance(module, nn.LSTM) and module.proj_size:

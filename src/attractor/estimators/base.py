@@ -210,7 +210,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
         if not isinstance(options, Mapping):
             raise InputError(
                 f"expected options to be a dictionary, but got {shortened(options)}. Try "
-                'options={"dropout": 0.2}.'
+                'options={"learn_initial_state": True}.'
             )
         for name in OWN:
             if name in options:

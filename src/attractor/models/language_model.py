@@ -14,7 +14,7 @@ from attractor.cells.wrap.dropconnect import recurrent_names
 from attractor.checks import number, whole
 from attractor.errors import InputError
 from attractor.models.choices import Reward, drawn
-from attractor.models.sequence import reader, readout, rewarded
+from attractor.models.sequence import check_between, reader, readout, rewarded
 from attractor.models.tokens import embedded
 from attractor.tasks.answers import Penalised
 
@@ -62,7 +62,7 @@ class LanguageModel(nn.Module):
         hidden: units of each layer; they may differ.
         tied: V is E, for which the last layer must have `embedding_size` outputs.
         input_dropout: on embedded tokens.
-        hidden_dropout: between layers.
+        hidden_dropout: between layers; refused where there is only one.
         output_dropout: after the last layer.
         embedding_dropout: of whole words.
         weight_dropout: of recurrent weights.
@@ -146,6 +146,7 @@ class LanguageModel(nn.Module):
                 ("embedding", embedding_dropout),
             )
         }
+        check_between("hidden_dropout", self.rates["hidden"], cell, [*hidden], {})
         self.carry = carry
         self.activity = number("activity", activity, 0)
         self.slowness = number("slowness", slowness, 0)

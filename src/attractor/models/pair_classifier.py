@@ -11,7 +11,7 @@ from attractor.cells.layer.options import LayerCell
 from attractor.checks import number, whole
 from attractor.errors import InputError
 from attractor.models.choices import Reward
-from attractor.models.sequence import SequenceClassifier
+from attractor.models.sequence import SequenceClassifier, check_between
 from attractor.models.tokens import embedded
 
 
@@ -31,6 +31,7 @@ class PairClassifier(nn.Module):
         hidden_size: units of the cell, or a list with those of each layer.
         output_size: classes.
         dropout: on embedded words and on :math:`h_T`, in training.
+        hidden_dropout: between layers; refused where there is only one.
         readout_init: how the weights V start: see `SequenceClassifier`.
         reward: train the choices of a cell that reads one place of its memory by REINFORCE, with
             this reward: see `attractor.models.choices.Choices`. In training the answer is then a
@@ -65,6 +66,7 @@ class PairClassifier(nn.Module):
         output_size: int,
         *,
         dropout: float = 0.0,
+        hidden_dropout: float = 0.0,
         readout_init: Initialiser = "uniform",
         reward: Reward | None = None,
         discount: float = 0.9,
@@ -77,11 +79,14 @@ class PairClassifier(nn.Module):
         )
         uniform_(self.embedding.weight, 0.1, generator)
         self.dropout = nn.Dropout(number("dropout", dropout, 0, 1))
+        between = number("hidden_dropout", hidden_dropout, 0, 1)
+        check_between("hidden_dropout", between, cell, hidden_size, options)
         self.classifier = SequenceClassifier(
             cell,
             embedding_size,
             hidden_size,
             output_size,
+            dropout=between,
             readout_init=readout_init,
             reward=reward,
             discount=discount,

@@ -1,6 +1,6 @@
 """Networks that read a sequence with any cell and answer once, or at each step."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 from attractor.cells import Recurrent
 from attractor.cells.init import Initialiser, weights_
 from attractor.cells.layer.options import LayerCell
-from attractor.checks import whole
+from attractor.checks import plain, whole
 from attractor.errors import InputError
 from attractor.models.choices import Choices, Reward, drawn
 from attractor.tasks import Penalised
@@ -180,7 +180,20 @@ def reader(cell: Any, input_size: int, hidden_size: Any, **options: Any) -> Recu
             "expected no batch_first, because samples always come first in what a model reads, "
             f"but got batch_first={options['batch_first']}. Leave it out, or use Recurrent itself."
         )
+    check_between("dropout", options.get("dropout", 0.0), cell, hidden_size, options)
     return Recurrent(cell, input_size, hidden_size, batch_first=True, **options)
+
+
+def check_between(
+    name: str, rate: Any, cell: Any, hidden_size: Any, options: Mapping[str, Any]
+) -> None:
+    """Refuse a rate of dropout between layers where there is one layer, as `Recurrent` counts."""
+    listed = [len(one) for one in (cell, hidden_size) if isinstance(one, list | tuple)]
+    if rate and all(one == 1 for one in [*listed, plain(options.get("num_layers", 1))]):
+        raise InputError(
+            f"expected at least two layers for {name}, which acts between them, but got {name}="
+            f"{rate} and one layer. Try more layers, or leave {name} out."
+        )
 
 
 def readout(

@@ -1,5 +1,6 @@
 """A recurrent layer from any cell: the drop-in for ``nn.LSTM``."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,7 +34,8 @@ class Recurrent(nn.Module):
         num_layers: layers, each reading the outputs of the one below; a list says it by itself.
         bias: whether the cells have biases.
         batch_first: input and output are ``(batch, time, features)``.
-        dropout: on the outputs of every layer but the last, in training.
+        dropout: on the outputs of every layer but the last, in training; with one layer it does
+            nothing, as a warning says.
         bidirectional: also read from the end; outputs are concatenated.
         device: where the parameters are.
         dtype: the type of the parameters.
@@ -99,6 +101,12 @@ class Recurrent(nn.Module):
         specs = layer_specs(type(self), cell, hidden_size, num_layers, cell_options)
         if isinstance(dropout, bool) or not 0 <= dropout <= 1:
             raise InputError(f"expected dropout to be from 0 to 1, but got {dropout!r}. Try 0.1.")
+        if dropout and len(specs) == 1:
+            warnings.warn(  # as torch does, and no more, so that its code runs as it is
+                f"dropout={dropout} acts between layers, but there is one: it changes nothing. Try "
+                "num_layers=2, or leave dropout out.",
+                stacklevel=2 if type(self) is Recurrent else 3,
+            )
         self.input_size = positive(type(self), "input_size", input_size)
         self.hidden_size = specs[-1].hidden_size
         self.hidden_sizes = tuple(spec.hidden_size for spec in specs)
