@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from attractor.cells import CELLS
+from attractor.cells import CELLS, recurrent_dropout
 from attractor.errors import InputError
 from attractor.models import DRAW
 from attractor.models.attention_window import window
@@ -141,6 +141,24 @@ def test_a_cell_that_asks_for_the_length_is_told_the_steps(cell: str) -> None:
     assert (told.encoder.length, told.decoder.length) == (7, 7)
     own: Any = DRAW((1, 6, 6), 8, 3, steps=7, encoder=cell, encoder_options={"length": 9})
     assert own.encoder.length == 9
+
+
+@pytest.mark.parametrize("place", ["encoder", "decoder"])
+@pytest.mark.parametrize(
+    ("cell", "options", "named"),
+    [
+        ("dntm", {"discrete": True, "anneal": 5, "cells": 4}, "DNTMCell"),
+        ("decaynet", {"length": None}, "DecayNetCell"),
+        (recurrent_dropout("lstm", 0.2, per="sequence"), {}, "RecurrentDropoutCell"),
+    ],
+)
+def test_cells_that_need_the_whole_sequence_are_refused(
+    place: str, cell: Any, options: dict[str, Any], named: str
+) -> None:
+    chosen: Any = {place: cell, f"{place}_options": options}
+    message = f"DRAW expects a cell that can read a sequence in pieces, but {named} .* Try another"
+    with pytest.raises(InputError, match=message):
+        DRAW((1, 6, 6), 8, 3, steps=3, **chosen)
 
 
 @pytest.mark.parametrize(("low", "high"), [(-0.4, 1.0), (0.0, 2.0), (0.0, 255.0)])

@@ -34,6 +34,35 @@ def test_symbols_follow_the_strokes_each_fed_back() -> None:
     torch.testing.assert_close(model(x, y), model.readout(everything[:, 5:]))
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_schedule_counts_a_batch_once_and_goes_on_over_its_symbols(packed: bool) -> None:
+    torch.manual_seed(0)
+    options: Any = {"discrete": True, "anneal": 3, "cells": 4}
+    model = StrokeReader("dntm", 2, 6, 3, generator=seeded(), **options)
+    cell: Any = model.recurrent.cells[0]
+    x: Any = torch.randn(2, 5, 2, generator=seeded(1))
+    y = torch.tensor([[2, 0, 1], [1, 1, 2]])
+    if packed:
+        x = pack_padded_sequence(x, torch.tensor([5, 3]), batch_first=True)
+    for batch in range(1, 4):
+        model(x, y)
+        assert cell.batches == batch
+    with pytest.raises(InputError, match=r"own symbols in training .* Try the right symbols"):
+        model(x, 3)
+    assert model.eval()(x, 3).shape == (2, 3, 3)
+    assert cell.batches == 3
+
+
+def test_right_symbols_follow_packed_strokes_where_each_ends() -> None:
+    model = StrokeReader("lstm", 2, 6, 3, generator=seeded())
+    x, y = torch.randn(3, 7, 2, generator=seeded(1)), torch.tensor([[2, 0], [1, 1], [0, 2]])
+    lengths = torch.tensor([4, 7, 2])
+    packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+    for row, (length, answer) in enumerate(zip(lengths.tolist(), model(packed, y), strict=True)):
+        expected = model(x[row : row + 1, :length], y[row : row + 1])[0]
+        torch.testing.assert_close(answer, expected)
+
+
 def test_its_own_symbols_are_fed_back_where_none_are_given() -> None:
     model = StrokeReader("gru", 2, 6, 3, generator=seeded())
     nn.init.normal_(model.readout.weight, std=5, generator=seeded(2))
@@ -63,8 +92,12 @@ def test_what_pairs_and_readers_cannot_be_made_of_or_told_is_refused() -> None:
         PairClassifier("gru", -1, 4, 6, 3)
     with pytest.raises(InputError, match="tokens as a tensor of whole numbers, but got list"):
         PairClassifier("gru", 5, 4, 6, 3)([[1, 2], [3]])
-    with pytest.raises(InputError, match=r"symbols from 0 to 2, .* but got 1 to 3"):
+    with pytest.raises(InputError, match=r"symbols from 0 to 2, .* but got 0 to 3"):
         StrokeReader("gru", 4, 8, 3)(torch.zeros(2, 5, 4), torch.tensor([[1, 0], [3, 0]]))
+    with pytest.raises(InputError, match=r"symbols from 0 to 2, .* but got 0 to 7"):
+        StrokeReader("gru", 4, 8, 3)(torch.zeros(2, 5, 4), torch.tensor([[1, 0], [2, 7]]))
+    with pytest.raises(InputError, match=r"at least one step .*, but got the shape \(2, 0, 4\)"):
+        StrokeReader("gru", 4, 8, 3)(torch.zeros(2, 0, 4), torch.tensor([[1, 0], [2, 2]]))
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -113,13 +113,14 @@ def test_a_stroke_reader_teaches_the_choices_of_its_reading_too() -> None:
     torch.manual_seed(3)
     output = model(x, y)
     torch.manual_seed(3)
-    _, state, reading = model.recurrent(torch.nn.functional.pad(x, (0, 11)), return_states=True)
     fed = torch.zeros(2, 2, 15)
     fed[:, 0, 4] = 1
     fed[torch.arange(2), 1, 5 + y[:, 0]] = 1
-    said, _, saying = model.recurrent(fed, state, return_states=True)
+    sequence = torch.cat([torch.nn.functional.pad(x, (0, 11)), fed], 1)
+    heard, _, states = model.recurrent(sequence, return_states=True)
+    said, log_probs = heard[:, 8:], states.log_prob[:, 0]
+    assert log_probs[:8].any()
     torch.testing.assert_close(output.said, model.readout(said))
-    log_probs = torch.cat([reading.log_prob[:, 0], saying.log_prob[:, 0]])
     rewards = log_likelihoods(model.readout(said), y).T
     expected, _ = reinforce_loss(log_probs, rewards, initial_baseline(), discount=0.9)
     (wanted,) = torch.autograd.grad(

@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 from attractor.cells import Cell
 from attractor.cells.init import uniform_
 from attractor.cells.layer.options import cell_options, check_options, resolve
+from attractor.cells.layer.segments import check_pieces
 from attractor.checks import plain, whole
 from attractor.errors import InputError
 from attractor.models.attention_window import window
@@ -98,6 +99,7 @@ class DRAW(nn.Module):
         said = self.decoder.output_size
         own = _options(encoder, steps, encoder_options)
         self.encoder = resolve(encoder)(2 * patch + said, hidden_size, generator=generator, **own)
+        check_pieces("DRAW", self, "another cell")
         written = channels * (write**2 or height * width)
         self.latent = _linear(self.encoder.output_size, 2 * latent_size, generator)
         self.writer = _linear(said, written, generator)

@@ -6,14 +6,15 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from attractor.cells.base import check_input
 from attractor.cells.layer.options import LayerCell
+from attractor.cells.layer.segments import check_pieces
 from attractor.checks import whole
 from attractor.errors import InputError
-from attractor.models.choices import Reward, drawn
-from attractor.models.sequence import reader, readout, rewarded
+from attractor.models.choices import Reward
+from attractor.models.sequence import heard, reader, readout, rewarded
 
 
 class StrokeReader(nn.Module):
@@ -99,7 +100,9 @@ class StrokeReader(nn.Module):
             start = x.new_zeros(len(x), 1, self.recurrent.input_size)
         start[..., self.input_size] = 1
         if isinstance(said, Tensor):
-            return self._forced(shown, torch.cat([start, self._fed(said[:, :-1])], 1))
+            return self._forced(shown, torch.cat([start, self._fed(said)[:, :-1]], 1))
+        if self.training:
+            check_pieces("its own symbols in training", self.recurrent, "the right symbols")
         _, state = self.recurrent(shown)
         answers, shown = [], start
         for _ in range(said):
@@ -112,12 +115,12 @@ class StrokeReader(nn.Module):
         """Refuse what cannot be read, and symbols that are not those of what is read."""
         if isinstance(x, PackedSequence):
             shown, batch = x.data, int(x.batch_sizes[0])
-        elif x.dim() == 3:
+        elif x.dim() == 3 and x.shape[1]:
             shown, batch = x, len(x)
         else:
             raise InputError(
-                f"expected what is read as (batch, time, {self.input_size}), but got the shape "
-                f"{tuple(x.shape)}. Try x[None] for one sequence."
+                f"expected at least one step of what is read, (batch, time, {self.input_size}), "
+                f"but got the shape {tuple(x.shape)}. Try x[None] for one sequence."
             )
         check_input(self, self.input_size, shown)
         if not isinstance(said, Tensor):
@@ -134,16 +137,27 @@ class StrokeReader(nn.Module):
             )
 
     def _forced(self, read: Tensor | PackedSequence, fed: Tensor) -> Any:
-        """The scores where right symbols are fed back after what is read."""
+        """The scores where right symbols are fed back after what is read.
+
+        Both are one sequence for the layer, for what a cell counts or draws once for a sequence.
+        """
+        steps = torch.arange(fed.shape[1], device=fed.device)
+        if isinstance(read, PackedSequence):
+            padded, lengths = pad_packed_sequence(read, batch_first=True)
+            places = (lengths.to(fed.device)[:, None] + steps)[..., None].expand_as(fed)
+            whole = F.pad(padded, (0, 0, 0, len(steps))).scatter(1, places, fed)
+            sequence: Any = pack_padded_sequence(
+                whole, lengths + len(steps), batch_first=True, enforce_sorted=False
+            )
+        else:
+            sequence = torch.cat([read, fed], 1)
         choices = self.choices if self.training else None
-        if choices is None:
-            _, state = self.recurrent(read)
-            return self.readout(self.recurrent(fed, state)[0])
-        _, state, reading = self.recurrent(read, return_states=True)
-        output, _, saying = self.recurrent(fed, state, return_states=True)
-        before, seen = drawn(read, reading), drawn(fed, saying)
-        seen = seen._replace(log_prob=torch.cat([before.log_prob, seen.log_prob]))
-        return choices.priced(self.readout(output), seen)
+        output, price = heard(self.recurrent, choices, sequence, asked=len(steps))
+        if isinstance(output, PackedSequence):
+            output = pad_packed_sequence(output, batch_first=True)[0]
+            output = output.gather(1, places[..., :1].expand(-1, -1, output.shape[-1]))
+        said = self.readout(output[:, -len(steps) :])
+        return said if price is None else price(said)
 
     def _fed(self, symbols: Tensor) -> Tensor:
         """Symbols ``(batch, n)`` as inputs."""

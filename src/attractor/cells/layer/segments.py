@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 from torch.utils.checkpoint import checkpoint
 
@@ -55,10 +55,21 @@ def check_divisible(cell: Cell[Any, Any], ragged: Ragged | None) -> None:
             "checkpoint_every expects sequences of one length, but got a PackedSequence. Try "
             "padding, or checkpoint_every=0."
         )
-    for part in cell.modules():
+    check_pieces("checkpoint_every", cell, "checkpoint_every=0")
+
+
+def check_pieces(what: str, module: nn.Module, instead: str) -> None:
+    """Raise unless every cell of a module makes the same of a sequence and of its pieces.
+
+    Args:
+        what: whom the message names: what reads in pieces.
+        module: the cell, or what holds it.
+        instead: what to try in place of reading in pieces.
+    """
+    for part in module.modules():
         if isinstance(part, Cell) and part.sees_whole_sequence:
             raise InputError(
-                f"checkpoint_every expects a cell that can read a sequence in pieces, but "
-                f"{type(part).__name__} prepares it as a whole. Try checkpoint_every=0, "
-                "length= for a DecayNet or per='step' for recurrent dropout."
+                f"{what} expects a cell that can read a sequence in pieces, but "
+                f"{type(part).__name__} prepares it as a whole. Try {instead}, length= for a "
+                "DecayNet, no anneal= for a D-NTM, or per='step' for recurrent dropout."
             )
