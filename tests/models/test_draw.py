@@ -1,5 +1,6 @@
 """DRAW beside its equations in NumPy."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -200,6 +201,11 @@ def test_bad_images() -> None:
         DRAW((28, 28))
     with pytest.raises(InputError, match=r"but got the shape 28\. Try"):
         DRAW(28)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"rows and columns, but got the shape abc\. Try"):
+        DRAW("abc", 8)  # type: ignore[arg-type]
+    for wrong in ((1, 6.5, 6), (True, 6, 6), (1, "6", 6), (1, 6)):
+        with pytest.raises(InputError, match="rows and columns, but got the shape"):
+            DRAW(wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"but got the shape \(1, 0, 6\)"):
         DRAW((1, 0, 6))
     with pytest.raises(InputError, match=r"expected images of shape \(1, 6, 6\)"):
@@ -211,6 +217,32 @@ def test_pixels_that_are_no_numbers_are_refused() -> None:
     x[1, 0, 2, 3] = torch.nan
     with pytest.raises(InputError, match="pixels from 0 to 1, but got nan to nan"):
         DRAW((1, 6, 6), 4, 2, steps=1)(x)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.zeros(2, 1, 6, 6).long(), r"a floating-point type, but got torch\.int64"),
+        (torch.zeros(2, 1, 6, 6).bool(), r"a floating-point type, but got torch\.bool"),
+        (torch.zeros(2, 1, 6, 6).double(), r"parameters, torch\.float32, but got torch\.float64"),
+        ([[0.0]], r"images of shape \(1, 6, 6\), but got a list"),
+    ],
+)
+def test_images_of_another_type_are_refused(x: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        DRAW((1, 6, 6), 4, 2, steps=1)(x)
+
+
+@pytest.mark.parametrize("shape", [(4, 2, 3), (3, 5, 3), (3, 2, 4), (3, 2), (3, 1, 3)])
+def test_noise_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
+    model, x = DRAW((1, 6, 6), 4, 3, steps=3), torch.zeros(2, 1, 6, 6)
+    message = rf"noise \(steps, batch, latent_size\) of the shape \(3, 2, 3\), but got {shape}"
+    with pytest.raises(InputError, match=message.replace(f"{shape}", re.escape(f"{shape}"))):
+        model(x, torch.zeros(shape))
+    with pytest.raises(InputError, match=r"parameters, torch\.float32, but got torch\.float64"):
+        model(x, torch.zeros(3, 2, 3).double())
+    with pytest.raises(InputError, match=r"but got a float\. Try noise=None"):
+        model(x, 0.0)
 
 
 def test_options_that_a_cell_lacks_are_named() -> None:

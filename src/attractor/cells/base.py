@@ -220,6 +220,12 @@ def check_input(owner: nn.Module, input_size: int, x: Tensor) -> None:
             f"whose last dimension is {x.shape[-1] if x.dim() else 'missing'}. "
             "If your data is (features, time), transpose it first."
         )
+    check_type(owner, x)
+
+
+def check_type(owner: nn.Module, x: Tensor) -> None:
+    """Check that the type of x is that of the parameters."""
+    name = type(owner).__name__
     if not x.is_floating_point():
         raise InputError(
             f"{name} expects x of a floating-point type, but got {x.dtype}. "

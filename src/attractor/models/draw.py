@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from attractor.cells import Cell
+from attractor.cells.base import check_type
 from attractor.cells.init import uniform_
 from attractor.cells.layer.options import cell_options, check_options, resolve
 from attractor.cells.layer.segments import check_pieces
@@ -60,7 +61,8 @@ class DRAW(nn.Module):
         >>> model.generate(2).shape
         torch.Size([3, 2, 1, 8, 8])
 
-    Departs from the paper: the first canvas is zero and not learnt.
+    Departs from the paper: the start is not learnt, as section 2.1 has it: the first canvas and
+    what the decoder said before it are zero, and the cells start from their own initial state.
 
     References:
         Gregor et al. (2015), DRAW: a recurrent neural network for image generation,
@@ -83,12 +85,15 @@ class DRAW(nn.Module):
         generator: Generator | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(shape, Sequence) or len(shape) != 3 or min(shape) < 1:
+        listed = isinstance(shape, Sequence) and not isinstance(shape, str)
+        sizes = tuple(map(plain, shape)) if listed else ()
+        whole_sizes = all(isinstance(one, int) and not isinstance(one, bool) for one in sizes)
+        if len(sizes) != 3 or not whole_sizes or min(sizes) < 1:
             raise InputError(
                 f"expected images of channels, rows and columns, but got the shape {shape}. "
                 "Try (1, 28, 28)."
             )
-        self.shape = tuple(map(plain, shape))
+        self.shape = sizes
         channels, height, width = self.shape
         self.latent_size = latent_size = whole("latent_size", latent_size, 1)
         self.steps = steps = whole("steps", steps, 1)
@@ -113,16 +118,24 @@ class DRAW(nn.Module):
 
     def bound(self, x: Tensor, noise: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The two parts of the bound ``(batch,)``: of the image given the canvas, and of z."""
-        if x.shape[1:] != self.shape:
+        if not isinstance(x, Tensor) or x.shape[1:] != self.shape:
+            got = tuple(x.shape[1:]) if isinstance(x, Tensor) else f"a {type(x).__name__}"
             raise InputError(
-                f"expected images of shape {self.shape}, but got {tuple(x.shape[1:])}. "
+                f"expected images of shape {self.shape}, but got {got}. "
                 "Make the model for the images, or set side."
             )
+        check_type(self, x)
         _check_pixels(x)
+        drawn = (self.steps, len(x), self.latent_size)
         if noise is None:
-            noise = torch.randn(
-                self.steps, len(x), self.latent_size, dtype=x.dtype, device=x.device
+            noise = torch.randn(drawn, dtype=x.dtype, device=x.device)
+        elif not isinstance(noise, Tensor) or noise.shape != drawn:
+            got = tuple(noise.shape) if isinstance(noise, Tensor) else f"a {type(noise).__name__}"
+            raise InputError(
+                f"expected noise (steps, batch, latent_size) of the shape {drawn}, but got {got}. "
+                "Try noise=None, which draws it."
             )
+        check_type(self, noise)
         canvas, divergence = torch.zeros_like(x), x.new_zeros(len(x))
         encoder, decoder = self.encoder.initial_state(len(x)), self.decoder.initial_state(len(x))
         said = x.new_zeros(len(x), self.decoder.output_size)
