@@ -107,6 +107,8 @@ def test_wrong_margins() -> None:
             RNNCell(3, 4, margin=value)
     with pytest.raises(InputError, match="orthogonality to be at least 0, but got -1"):
         RNNCell(3, 4, orthogonality=-1)
+    with pytest.raises(InputError, match="orthogonality to be at least 0, but got nan"):
+        RNNCell(3, 4, orthogonality=float("nan"))
     held = Recurrent("rnn", 3, 4, margin=0.1)
     with pytest.raises(InputError, match="RNN with free weights, as torch's has, but got margin"):
         held.load_state_dict(torch.nn.RNN(3, 4).state_dict())

@@ -208,6 +208,26 @@ def test_a_token_outside_the_vocabulary_is_named_with_its_place(token: int, rate
         model(x)
 
 
+@pytest.mark.parametrize("cell", ["decaynet", "decaynet_gru"])
+@pytest.mark.parametrize("weight_dropout", [0.0, 0.2])
+def test_pieces_that_begin_anew_need_no_length(cell: str, weight_dropout: float) -> None:
+    model = LanguageModel(
+        cell, 11, 4, [8, 5], carry=False, weight_dropout=weight_dropout, generator=seeded()
+    ).eval()
+    x, carried = tokens(), Carried(model)
+    carried(x[:, :3])
+    torch.testing.assert_close(carried(x), model(x)[0])
+    told = LanguageModel(cell, 11, 4, [8, 5], length=6, generator=seeded()).eval()
+    torch.testing.assert_close(model(x)[0], told(x)[0])
+
+
+@pytest.mark.parametrize("name", ["carry", "tied", "learn_initial_state"])
+def test_words_are_no_truth_values(name: str) -> None:
+    options: dict[str, Any] = {name: "no"}
+    with pytest.raises(InputError, match=f"{name} to be true or false, but got 'no'"):
+        LanguageModel("gru", 11, 4, [4], **options)
+
+
 @pytest.mark.parametrize("cell", ["gru", ["gru"]])
 def test_hidden_dropout_needs_a_place_between_layers(cell: Any) -> None:
     message = r"two layers for hidden_dropout, .* but got hidden_dropout=0\.5 and one layer\. Try"

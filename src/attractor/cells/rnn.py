@@ -11,6 +11,7 @@ from attractor.cells.gated import PLAIN, GatedCell, Linear, Taps
 from attractor.cells.init import Initialiser, weights_
 from attractor.cells.unitary import cayley, skew
 from attractor.cells.wrap.normalise import UnitNorm
+from attractor.checks import number
 from attractor.errors import InputError
 
 
@@ -103,11 +104,7 @@ class RNNCell(GatedCell[RNNInput, Tensor]):
             )
         if margin is not None and (isinstance(margin, bool) or not 0 <= margin <= 1):
             raise InputError(f"RNNCell expects margin from 0 to 1, but got {margin!r}. Try 0.1.")
-        if orthogonality < 0:
-            raise InputError(
-                f"RNNCell expects orthogonality to be at least 0, but got {orthogonality!r}."
-            )
-        self.margin, self.orthogonality = margin, orthogonality
+        self.margin, self.orthogonality = margin, number("orthogonality", orthogonality, 0)
         to: Placement = {"device": device, "dtype": dtype}
         self.nonlinearity = nonlinearity
         self.weight_ih = nn.Parameter(torch.empty(hidden_size, input_size, **to))

@@ -11,7 +11,7 @@ from attractor.cells import Recurrent, weight_drop
 from attractor.cells.init import uniform_
 from attractor.cells.layer.options import LayerCell
 from attractor.cells.wrap.dropconnect import recurrent_names
-from attractor.checks import number, whole
+from attractor.checks import flag, number, whole
 from attractor.errors import InputError
 from attractor.models.choices import Reward, drawn
 from attractor.models.sequence import check_between, reader, readout, rewarded
@@ -147,7 +147,7 @@ class LanguageModel(nn.Module):
             )
         }
         check_between("hidden_dropout", self.rates["hidden"], cell, [*hidden], {})
-        self.carry = carry
+        self.carry = flag("carry", carry)
         self.activity = number("activity", activity, 0)
         self.slowness = number("slowness", slowness, 0)
         embedding_size = whole("embedding_size", embedding_size, 1)
@@ -160,7 +160,7 @@ class LanguageModel(nn.Module):
             inner.append(reader(one, features, units, generator=generator, **options))
             self.layers.append(_dropped(inner[-1], weight_dropout))
         self.readout = readout(inner[-1], vocabulary, generator)
-        if tied:
+        if flag("tied", tied):
             if inner[-1].output_size != embedding_size:
                 raise InputError(
                     f"expected a last layer of the embedding's {embedding_size} features, whose "
@@ -176,7 +176,9 @@ class LanguageModel(nn.Module):
         self.choices = rewarded(inner[0], vocabulary, reward, discount, generator)
 
     def initial_state(self, batch_size: int) -> tuple[Any, ...]:
-        """The state before the first token."""
+        """The state before the first token; where each piece begins anew, none for any layer."""
+        if not self.carry:
+            return (None,) * len(self.layers)
         layers: Any = [getattr(layer, "layer", layer) for layer in self.layers]
         return tuple(layer.initial_state(batch_size) for layer in layers)
 
@@ -188,7 +190,7 @@ class LanguageModel(nn.Module):
                 f"expected tokens (batch, time), but got {got}. Try x[None] for one text, and "
                 "pad_sequence for several."
             )
-        state = self.initial_state(len(x)) if state is None else state
+        state = (None,) * len(self.layers) if state is None else state  # as each layer starts
         if not isinstance(state, tuple | list) or len(state) != len(self.layers):
             raise InputError(
                 f"expected the state of each of {len(self.layers)} layers, as the model gives it, "

@@ -18,7 +18,7 @@ from attractor.cells.layer.ragged import Ragged, ragged_of
 from attractor.cells.layer.segments import check_divisible, in_segments
 from attractor.cells.layer.states import LearnedState, gather, scatter
 from attractor.cells.layer.unroll import Unrolled, exporting, unroll_rows
-from attractor.checks import plain
+from attractor.checks import flag, plain
 from attractor.errors import InputError
 
 
@@ -111,9 +111,9 @@ class Recurrent(nn.Module):
         self.hidden_size = specs[-1].hidden_size
         self.hidden_sizes = tuple(spec.hidden_size for spec in specs)
         self.num_layers = len(specs)
-        self.batch_first = plain(batch_first)
+        self.batch_first = flag("batch_first", batch_first)
         self.dropout = float(dropout)
-        self.bidirectional = plain(bidirectional)
+        self.bidirectional = flag("bidirectional", bidirectional)
         self.checkpoint_every = checkpoint_every and positive(
             type(self), "checkpoint_every", checkpoint_every
         )
@@ -128,7 +128,7 @@ class Recurrent(nn.Module):
             features = self.num_directions * made.output_size
         self.output_size = features
         self.initial: nn.ModuleList | None = None
-        if learn_initial_state:
+        if flag("learn_initial_state", learn_initial_state):
             cells: Any = self.cells
             self.initial = nn.ModuleList(LearnedState(one) for one in cells)
 
