@@ -161,9 +161,9 @@ def test_keys_do_what_the_page_says(page: Any) -> None:
     for wanted in (True, False):
         page.keyboard.press("s")
         assert box.is_checked() == wanted
-    for wanted in ("linear", "log", ""):
+    for scale in ("linear", "log", ""):
         page.keyboard.press("l")
-        assert page.locator("[data-scale]").input_value() == wanted
+        assert page.locator("[data-scale]").input_value() == scale
     page.keyboard.press("d")
     assert page.locator("#theme").get_attribute("aria-pressed") == "true"
     page.keyboard.press("d")

@@ -173,7 +173,8 @@ def test_a_claim_of_a_margin_is_contradicted_alone_and_not_in_a_family(
     assert found.contrary == pytest.approx(times * beyond)
     assert 0.0025 < times * beyond < 0.025  # one of two p, or of 22
     (alone,) = corrected([found])
-    assert (alone.verdict, alone.corrected) == ("contradicted", pytest.approx(2 * times * beyond))
+    assert alone.verdict == "contradicted"
+    assert alone.corrected == pytest.approx(2 * times * beyond)
     luck = [Finding(claim(), 5, 0.0, 1.0, p=0.9) for _ in range(20)]
     among = corrected([found, *luck])[0]
     assert (among.verdict, among.corrected) == ("not shown", 1.0)
@@ -321,8 +322,8 @@ def test_a_place_takes_three_seeds_and_more_rivals_than_places() -> None:
     assert found == {"A": ((1, 1, 1), (0, 0, 1)), "B": ((0, 1, 1), (0, 0, 1)), "C": none, "D": none}
     assert competing([contest], Outcomes(rows)) == {"demo": 2}
     third = [row("C", 2, 5.0, measure="steps")]
-    found = {one.row: one.among(2) for one in places([contest], Outcomes([*rows, *third]))}
-    assert found == {"A": (1, 1, 1), "B": (0, 1, 1), "C": (1, 1, 1), "D": (0, 0, 1)}
+    second = {one.row: one.among(2) for one in places([contest], Outcomes([*rows, *third]))}
+    assert second == {"A": (1, 1, 1), "B": (0, 1, 1), "C": (1, 1, 1), "D": (0, 0, 1)}
 
 
 def test_a_table_of_places_is_judged_once_all_that_can_compete_have_run() -> None:

@@ -86,8 +86,8 @@ def test_bad_files(tmp_path: Path) -> None:
     write_snli(tmp_path, "dev", [Pair("a", "b", "maybe")])
     with pytest.raises(InputError, match="but got: the label 'maybe' in pair 1"):
         load_snli("dev", tmp_path)
-    for strange in (None, 3):
-        write_snli(tmp_path, "dev", [PAIRS[0], Pair("a", strange, "neutral")])  # type: ignore[arg-type]
+    for sentence in (None, 3):
+        write_snli(tmp_path, "dev", [PAIRS[0], Pair("a", sentence, "neutral")])  # type: ignore[arg-type]
         with pytest.raises(InputError, match="but got: a sentence that is no text in pair 2"):
             load_snli("dev", tmp_path)
     (tmp_path / "snli_1.0" / "snli_1.0_dev.jsonl").write_text('{"gold_label": "neutral"}\n')
