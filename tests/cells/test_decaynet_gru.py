@@ -52,4 +52,5 @@ def test_starts_as_a_decaynet_does() -> None:
     assert cell.bias is not None
     assert not cell.bias.any()
     assert 0.99 < cell.weight_hh.abs().max() <= 1
+    assert 0.99 < cell.weight_ih.abs().max() <= 1
     assert not any(part.any() for part in cell.initial_state(2))

@@ -205,3 +205,11 @@ def test_wrong_hops_and_schedules() -> None:
     layer = Recurrent("dntm", 3, 4, cells=4, discrete=True, anneal=5, checkpoint_every=2)
     with pytest.raises(InputError, match="prepares it as a whole"):
         layer(torch.randn(5, 2, 3))
+
+
+def test_addresses_start_evenly_within_one() -> None:
+    cell = DNTMCell(3, 4, cells=500, generator=Generator().manual_seed(0))
+    drawn = cell.address.detach()
+    assert 0.99 < float(drawn.abs().max()) <= 1
+    assert float(drawn.std()) == pytest.approx(3**-0.5, rel=0.02)
+    assert float(cell.read_hh.detach().abs().max()) <= 0.5  # weights: 1 over the root of the units

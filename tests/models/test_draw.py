@@ -250,3 +250,13 @@ def test_options_that_a_cell_lacks_are_named() -> None:
         DRAW((1, 6, 6), 4, 2, steps=1, decoder_options={"foo": 1})
     with pytest.raises(InputError, match="option of NRUCell .* Did you mean 'heads'"):
         DRAW((1, 6, 6), 4, 2, steps=1, encoder="nru", encoder_options={"head": 1})
+
+
+def test_what_reads_the_cells_starts_evenly_within_the_root_of_their_units() -> None:
+    model = DRAW((1, 12, 12), 64, 40, steps=1, read=4, write=0, generator=seeded())
+    assert model.reading is not None
+    for linear in (model.latent, model.writer, model.reading):
+        drawn = linear.weight.detach()
+        assert 0.95 / 8 < float(drawn.abs().max()) <= 1 / 8
+        assert float(drawn.std()) == pytest.approx(1 / 8 / 3**0.5, rel=0.1)
+        assert not linear.bias.any()

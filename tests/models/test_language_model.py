@@ -256,3 +256,10 @@ def test_weight_dropout_needs_a_matrix_on_the_state(cell: str) -> None:
     message = "recurrent matrix for weight_dropout=0.2, but .* has none. Try hidden_dropout"
     with pytest.raises(InputError, match=message):
         LanguageModel(cell, 9, 4, [8], weight_dropout=0.2)
+
+
+@pytest.mark.parametrize(("options", "bound"), [({}, 0.1), ({"init": 0.4}, 0.4)])
+def test_embeddings_start_evenly_within_their_bound(options: dict[str, Any], bound: float) -> None:
+    model = LanguageModel("gru", 200, 50, [4], generator=seeded(), **options)
+    assert 0.99 * bound < float(model.embedding.weight.abs().max().detach()) <= bound
+    assert float(model.embedding.weight.std().detach()) == pytest.approx(bound / 3**0.5, rel=0.02)

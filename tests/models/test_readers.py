@@ -214,3 +214,9 @@ def test_a_reader_that_goes_on_has_one_direction() -> None:
 def test_pairs_are_read_in_batches(shape: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match=r"words \(batch, time\), but got .*\. Try x\[None\]"):
         PairClassifier("gru", 9, 4, 6, 2)(torch.zeros(shape, dtype=torch.long))
+
+
+def test_embedded_words_of_pairs_start_evenly_within_a_tenth() -> None:
+    drawn = PairClassifier("gru", 200, 50, 4, 3, generator=seeded()).embedding.weight.detach()
+    assert 0.099 < float(drawn.abs().max()) <= 0.1
+    assert float(drawn.std()) == pytest.approx(0.1 / 3**0.5, rel=0.02)
