@@ -50,3 +50,19 @@ def test_a_mistake_is_told(words: list[str], said: str, tmp_path: Path) -> None:
 def test_an_option_that_would_be_ignored_is_refused(words: list[str], said: str) -> None:
     with pytest.raises(InputError, match=f"expected {said}, but got it"):
         CliRunner().invoke(app, ["reproduce", *words], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["report", "runs", "--watch", "--inside"], r"no --inside with --watch"),
+        (["report", "runs", "--watch", "--out", "a.html"], r"no --out with --watch"),
+        (["report", "runs", "--port", "8000"], r"no --port with a page"),
+        (["run", "demo", "--dry-run", "--json"], r"no --json with --dry-run"),
+        (["run", "demo", "--dry-run", "--report", "a.html"], r"no --report with --dry-run"),
+        (["run", "demo", "--dry-run", "--force"], r"no --force with --dry-run"),
+    ],
+)
+def test_so_it_is_of_reports_and_dry_runs(words: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=f"expected {said}, but got it"):
+        CliRunner().invoke(app, words, catch_exceptions=False)

@@ -60,6 +60,18 @@ def test_another_search_has_another_journal(other: dict[str, Any], tmp_path: Pat
     assert searched(tmp_path).journal != searched(tmp_path, **other).journal
 
 
+def test_an_edited_file_is_another_search(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    text = TINY.read_text()
+    mine.write_text(text)
+    what = Search.of(str(mine), SPACE, only=["LSTM"], out=tmp_path)
+    before = what.journal
+    mine.write_text(text + "\n# nothing else\n")
+    assert what.journal == before
+    mine.write_text(text.replace("steps = ", "steps = 1"))
+    assert what.journal != before
+
+
 def test_what_was_killed_or_stopped_is_put_back_once_and_does_not_count(tmp_path: Path) -> None:
     study = _study(optuna, searched(tmp_path))
     states = optuna.trial.TrialState

@@ -483,6 +483,17 @@ def test_a_quick_budget_may_have_a_bound_of_its_own() -> None:
     assert examined(plain, Outcomes(rows), "quick").claim.bound == 0.2
 
 
+@pytest.mark.parametrize("test", ["higher", "lower", "steadier"])
+def test_rounding_is_no_spread(test: str) -> None:
+    ours, other = {0: 0.82, 1: 0.76, 2: 0.70}, {0: 0.81, 1: 0.75, 2: 0.69}
+    assert len({ours[seed] - other[seed] for seed in ours}) > 1  # in doubles
+    found = paired(claim(test), ours, other)
+    assert found.p == pytest.approx(1.0 if test == "steadier" else 0.25)
+    apart = paired(claim(test), ours, {**other, 2: 0.69 + 1e-6})
+    assert apart.p is not None
+    assert apart.p < 1e-6 or test == "steadier"  # but a real spread, however small, is one
+
+
 def test_runs_without_a_number_are_told() -> None:
     rows = [row(name, seed, seed / 4 + (name == "A")) for name in "AB" for seed in range(4)]
     lost = [one for one in rows if (one.label, one.seed) != ("B", 2)]

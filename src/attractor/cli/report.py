@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
+from attractor.cli.ignored import refuse_ignored
 from attractor.cli.run import DATA_HELP
 
 
 def report(
+    context: typer.Context,
     runs: Annotated[
         list[Path], typer.Argument(help="Run folders, folders of runs, and files of benchmarks.")
     ],
@@ -28,8 +30,10 @@ def report(
 ) -> None:
     """Write one self-contained page about saved runs, or serve it to this machine alone."""
     if watch:
+        refuse_ignored(context, "--watch", {"runs", "title", "watch", "port"})
         _watch(runs, title, port)
         return
+    refuse_ignored(context, "a page", {"runs", "out", "title", "inside", "data"})
     from attractor.cli.text import warn
     from attractor.report import build, write
     from attractor.results.benchmark import load

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from attractor.cli.ignored import refuse_ignored
 from attractor.cli.run import DATA_HELP, exit_code, explain, seeds_of
 from attractor.errors import InputError
 
@@ -21,8 +22,9 @@ TAKES = {
     "--stored": {"stored"},
     "--join": {"join", "out", "keep"},
     "--computed": {"computed", "out", "keep", "data", "quiet"},
+    "a target": {"budget", "seed", "out", "keep", "data", "jobs", "quiet", "as_json"},
 }
-"""The options that have a part in what is not run; all others would be ignored there."""
+"""The options that have a part in what is asked; all others would be ignored there."""
 
 
 def reproduce(
@@ -75,7 +77,8 @@ def reproduce(
         raise InputError(
             f"expected --seeds beside what is run, but {words[0]} runs nothing. Leave --seeds out."
         )
-    _refuse_ignored(context, words[0] if words else "")
+    mode = words[0] if words else "a target"
+    refuse_ignored(context, mode, {"name", *TAKES[mode]})
     if name == "list":
         _list(as_json)
         return
@@ -117,19 +120,6 @@ def reproduce(
     options = "--computed" if computed else f"--budget {budget}"
     options += f" --seeds {','.join(seed)}" if seed else ""
     _run(one, _budget(budget), runs, out, keep, data, jobs, quiet, options)
-
-
-def _refuse_ignored(context: typer.Context, mode: str) -> None:
-    """Refuse what was given on the command line and has no part in what is asked."""
-    takes = TAKES.get(mode, {"budget", "seed", "out", "keep", "data", "jobs", "quiet", "as_json"})
-    for one in context.command.params:
-        source = context.get_parameter_source(one.name or "")
-        given = source is not None and source.name == "COMMANDLINE"
-        if given and one.name != "name" and one.name not in takes:
-            raise InputError(
-                f"expected no {one.opts[0]} with {mode or 'a target'}, but got it: it has no part "
-                "there. Leave it out."
-            )
 
 
 def _budget(word: str) -> "Budget":

@@ -8,15 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
+from attractor.cli.ignored import refuse_ignored
 from attractor.cli.text import warn
 from attractor.cli.track import TRACK_HELP, following
 from attractor.errors import InputError, unknown
 
 DATA_HELP = "Data root; by default $ATTRACTOR_DATA, else the platform's cache folder."
 MOST_SEEDS = 10_000
+DRY = {"name", "change", "only", "seed", "out", "data", "device", "jobs", "dry_run", "quiet"}
+"""The options that may stand beside ``--dry-run``: all that say what is run, and how."""
 
 
 def run(
+    context: typer.Context,
     name: Annotated[
         str,
         typer.Argument(help="An experiment (attractor list experiments), its file, or a run's."),
@@ -60,6 +64,7 @@ def run(
     changes = [*(change or []), *([f"train.device={device}"] if device else [])]
     configs = _configs(name, changes, only or [], seeds_of(seed))
     if dry_run:
+        refuse_ignored(context, "--dry-run", DRY)
         for config in configs:
             typer.echo(str(run_folder(out, config)))
         return

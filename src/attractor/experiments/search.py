@@ -103,8 +103,9 @@ class Search(NamedTuple):
 
     @property
     def journal(self) -> Path:
-        """The file that keeps what was tried; another search has another."""
+        """The file that keeps what was tried; another search, or configuration, has another."""
         asked = [str(part) for part in self[:6]]
+        asked += [one.id for one in _runs(self.name, self.space.first, self.changes, self.only)]
         digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:10]
         stem = Path(self.name).stem
         return self.out / stem / f"search-{digest}.journal"

@@ -16,9 +16,9 @@ right, with :math:`t = \sqrt n\, e`.
 A test against a margin has a second p, for the contrary: that the difference lies beyond the
 margin. It is one-sided too, and doubled for *same*, which has a margin on either side.
 
-Where all :math:`d_s` are the same, as where no seed solves a task, :math:`\sigma` is zero and the t
-test would be certain of anything. There the sign test counts: n seeds on one side have a p of
-:math:`2^{-n}`, two-sided :math:`2^{1-n}`.
+Where all :math:`d_s` are the same but for rounding, as where no seed solves a task, :math:`\sigma`
+is zero and the t test would be certain of anything. There the sign test counts: n seeds on one
+side have a p of :math:`2^{-n}`, two-sided :math:`2^{1-n}`.
 
 A seed has it right where its own :math:`d_s` is on the claimed side of zero, or of the margin.
 
@@ -48,6 +48,9 @@ from attractor.reproduction.targets import Budget, Claim
 from attractor.reproduction.verdicts import FEWEST
 
 LEVEL = 0.05
+
+NOISE = 1e-9
+"""Differences below this share of the numbers themselves are taken for rounding."""
 
 AGAINST_MARGIN = ("same", "no lower")
 """Tests that compare with a margin, one-sided."""
@@ -165,8 +168,10 @@ def paired(claim: Claim, ours: Mapping[int, float], other: Mapping[int, float]) 
     if n < FEWEST:
         right = sum(_is_right(claim, value) for value in plain)
         return Finding(claim, n, mean, right=right, verdict="few seeds")
-    deviation = stdev(plain)
-    ahead = _ahead(claim, mean)
+    rounding = NOISE * max(map(abs, [*ours.values(), *other.values()]))
+    deviation, ahead = (
+        value if abs(value) > rounding else 0.0 for value in (stdev(plain), _ahead(claim, mean))
+    )
     effect = ahead / deviation if deviation else math.copysign(math.inf, ahead) if ahead else 0.0
     p, contrary = min(1.0, 2 * _tail(abs(effect), n)), None
     if claim.test in AGAINST_MARGIN:
