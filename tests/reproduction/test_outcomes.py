@@ -1,12 +1,16 @@
 """Tables of numbers: what counts for a run that solved nothing, and how long curves are thinned."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from attractor.reproduction import comparisons
 from attractor.reproduction.comparisons import Column, Comparison
-from attractor.reproduction.outcomes import END, LONGEST, Outcomes, Row, of_runs
+from attractor.reproduction.outcomes import END, LONGEST, Outcomes, Row, of_runs, read, write
+from attractor.reproduction.published import Number
+from attractor.reproduction.targets import Source, Target
+from attractor.reproduction.verdicts import _judged
 from attractor.runs.read import Run
 
 
@@ -26,22 +30,48 @@ def test_a_run_that_solved_nothing_counts_as_the_longest_of_all_that_are_compare
     assert found == {"A": {0: 300.0, 1: 800.0}, "B": {0: 800.0, 1: 200.0}}
 
 
+def logged_by_a_run(losses: Sequence[float], folder: Path) -> Outcomes:
+    rows = [{"step": step, "split": "valid", "loss": loss} for step, loss in enumerate(losses)]
+    run = Run(
+        folder=folder / "a-0",
+        config={"experiment": "demo", "budget": "full", "label": "A", "seed": 0},
+        rows=tuple(rows),
+        outcome={"steps": len(losses), "test": {"loss": 0.5}},
+        status="done",
+        environment={},
+    )
+    return of_runs([run], [("demo", "A")])
+
+
 @pytest.mark.parametrize(("logged", "kept"), [(99, 99), (100, 100), (101, 51), (250, 84)])
 def test_long_curves_are_thinned_to_the_most_that_are_kept(
     logged: int, kept: int, tmp_path: Path
 ) -> None:
-    rows = [{"step": step, "split": "valid", "loss": 1.0 / (step + 1)} for step in range(logged)]
-    run = Run(
-        folder=tmp_path / "a-0",
-        config={"experiment": "demo", "budget": "quick", "label": "A", "seed": 0},
-        rows=tuple(rows),
-        outcome={"steps": logged, "test": {"loss": 0.5}},
-        status="done",
-        environment={},
-    )
-    found = of_runs([run], [("demo", "A")]).series("demo", "A", "loss", "valid")[0]
+    outcomes = logged_by_a_run([1.0 / (step + 1) for step in range(logged)], tmp_path)
+    found = outcomes.series("demo", "A", "loss", "valid")[0]
     assert len(found) == kept <= LONGEST
     assert found[0] == 1.0
+
+
+@pytest.mark.parametrize(("better", "best"), [("lower", 0.25), ("higher", 4.0)])
+@pytest.mark.parametrize("logged", [90, 300])
+def test_the_best_is_that_of_all_rows_and_not_of_those_that_are_kept(
+    logged: int, better: str, best: float, tmp_path: Path
+) -> None:
+    losses = [1.0] * logged
+    losses[7], losses[11] = 0.25, 4.0  # not among every third or fourth
+    found = logged_by_a_run(losses, tmp_path)
+    number = Number("t", "Table 1", "row", "loss", best, "nats", better, "1")
+    source = Source(full="demo", rows={"row": "A"}, columns={"loss": "loss"}, split="valid")
+    one = _judged(Target("000/t", "table", "", sources=(source,)), number, found, "full")
+    assert one.ours is not None
+    assert one.ours.mean == best
+    mean = found.window("demo", "A", "loss", "valid", 0, logged)[0]
+    assert (mean == 1.0) == (logged == 300)  # a mean stays that of even rows
+    path = tmp_path / "demo.csv.gz"
+    write(found, path)
+    highest = better == "higher"
+    assert read(path).best("demo", "A", "loss", "valid", highest=highest) == {0: best}
 
 
 def test_a_run_that_diverged_but_has_the_measure_is_not_told_as_lost(

@@ -5,7 +5,7 @@ import gzip
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -37,6 +37,9 @@ WITHOUT_RUNS = (EXACT, SIMULATED)
 
 LONGEST = 100
 """Rows of a split that are kept of one run; more are thinned evenly."""
+
+EXTREMES: dict[str, Callable[[Iterable[float]], float]] = {"least": min, "most": max}
+"""After the name of a split that was thinned: the one row of it with that value."""
 
 
 class Row(NamedTuple):
@@ -138,6 +141,18 @@ class Outcomes:
             for seed, values in sorted(found.items())
         }
 
+    def best(
+        self, experiment: str, label: str, measure: str, split: str, *, highest: bool
+    ) -> dict[int, float]:
+        """By seed, the best of all that was logged, whether or not that row was kept."""
+        kind = "most" if highest else "least"
+        logged = self.series(experiment, label, measure, split)
+        extreme = self.series(experiment, label, measure, f"{split} {kind}")
+        return {
+            seed: EXTREMES[kind]([*values, *extreme.get(seed, [])])
+            for seed, values in logged.items()
+        }
+
     def window(
         self,
         experiment: str,
@@ -200,10 +215,24 @@ def of_runs(runs: Iterable[Run], wanted: Iterable[tuple[str, str]]) -> Outcomes:
         for split in ("train", "valid", "test"):
             names = {n for row in run.rows if row["split"] == split for n in row}
             for name in names - {"step", "split"}:
-                series = list(run.series(split, name).items())
-                every = -(-len(series) // LONGEST)
-                rows += [Row(*head, split, step, name, v) for step, v in series[:: every or 1]]
+                parts = _thinned(split, list(run.series(split, name).items()))
+                rows += [Row(*head, part, step, name, v) for part, (step, v) in parts]
     return Outcomes(rows)
+
+
+def _thinned(
+    split: str, series: list[tuple[int, float]]
+) -> Iterator[tuple[str, tuple[int, float]]]:
+    """Rows with the split to keep them under: evenly taken, and the extremes of a longer series.
+
+    Extremes have splits of their own, so that means over what is kept remain those of even rows.
+    """
+    every = max(1, -(-len(series) // LONGEST))
+    yield from ((split, row) for row in series[::every])
+    if every > 1:
+        values = [value for _, value in series]
+        for kind, choose in EXTREMES.items():
+            yield f"{split} {kind}", series[values.index(choose(values))]
 
 
 def _failed(run: Run, steps: int) -> dict[str, float]:

@@ -193,9 +193,8 @@ def _values(
     if source.last:
         window = (source.split, source.first, source.last)
         return outcomes.window(experiment, label, measure, *window)
-    best = max if number.better == "higher" else min
-    logged = outcomes.series(experiment, label, measure, source.split)
-    return {seed: best(values) for seed, values in logged.items()}
+    highest = number.better == "higher"
+    return outcomes.best(experiment, label, measure, source.split, highest=highest)
 
 
 def _unsolved(outcomes: Outcomes, experiment: str, label: str, measure: str) -> set[int]:
