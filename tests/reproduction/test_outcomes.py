@@ -83,3 +83,20 @@ def test_a_run_that_diverged_but_has_the_measure_is_not_told_as_lost(
     column = Column("solved", "solved", show="count")
     cell = comparisons._cell(Comparison("demo", (column,), {"LSTM": "a"}), column, "LSTM")
     assert (cell.text, cell.seeds, cell.diverged) == ("2 of 3", 3, 0)
+
+
+def test_a_run_that_was_ended_before_another_solved_the_task_says_nothing_of_either() -> None:
+    ended = {
+        "long": [(1500.0, 1.0), (900.0, 1.0), (1200.0, 1.0), (4000.0, 0.0)],
+        "short": [(1000.0, 0.0), (1000.0, 0.0), (12.0, 0.0), (1000.0, 0.0)],
+    }
+    rows = [
+        row(label, seed, measure, value)
+        for label, each in ended.items()
+        for seed, values in enumerate(each)
+        for measure, value in zip(("steps_to_solve", "solved"), values, strict=True)
+    ]
+    rows.append(row("short", 2, "diverged", 1.0))
+    found = Outcomes(rows).compared("demo", "steps_to_solve", ("long", "short"))
+    assert found["long"] == {0: 1500.0, 1: 900.0, 2: 1200.0, 3: 4000.0}
+    assert found["short"] == {1: 4000.0, 2: 4000.0, 3: 4000.0}

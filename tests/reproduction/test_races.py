@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attractor.report.papers import draw
+from attractor.report.papers import draw, kept
 from attractor.reproduction import races
 from attractor.reproduction.outcomes import DIVERGED, END, Outcomes, Row
 from attractor.reproduction.pages import PART, content
@@ -39,7 +39,8 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
         [
             *all_of("NRU", [9_000, 12_000, 12_250], solved=True),
             *ended("NRU", 3, 7_154, 0.17, 2.9e6, solved=False, **{DIVERGED: 1.0}),
-            *all_of("GORU", [20_000, 7_000], solved=True),
+            *ended("GORU", 0, 20_000, 0.17, 40.0, 0.005, solved=True),  # and came back
+            *ended("GORU", 1, 7_000, 0.17, 0.33, 0.005, solved=True),
             *ended("GRU", 0, 30_000, 0.17, 2.02 * unit, 2.01 * unit, solved=False),
             *ended("GRU", 1, 30_000, 0.17, 0.12, 0.104, solved=False),
             *ended("GRU", 2, 30_000, 0.17, 0.09, 0.075, solved=False),
@@ -59,9 +60,9 @@ def test_a_race_counts_who_got_there_when_and_how_the_others_ended() -> None:
         kaplan_meier([9_000, 12_000, 12_250], [30_000]), kaplan_meier([], [30_000] * 3)
     )
     assert raced("made-up").splitlines()[2:] == [
-        f"| GORU | 2 of 2 | 7,000 (7,000 to 20,000) | {p_goru:.1g} |  |  |  |",
-        "| NRU of the thesis | 3 of 4 | 12,000 (9,000 to 12,250) |  | 1 |  |  |",
-        f"| GRU | 0 of 3 | - | {p_gru:.1g} |  | 1 at 2 | 2, at 0.075 to 0.104 |",
+        f"| GORU | 2 of 2 | 7,000 (7,000 to 20,000) | {p_goru:.1g} | 1 (40) |  |  |  |",
+        "| NRU of the thesis | 3 of 4 | 12,000 (9,000 to 12,250) |  | 1 (2.9e+06) | 1 |  |  |",
+        f"| GRU | 0 of 3 | - | {p_gru:.1g} |  |  | 1 at 2 | 2, at 0.075 to 0.104 |",
         "",
         "`attractor run copy`, 2 to 4 seeds, at most 30,000 updates; p of a log-rank test beside "
         "NRU of the thesis. A symbol is worth 0.0173 nats.",
@@ -95,7 +96,12 @@ def test_every_race_stands_on_a_page_and_its_figure_has_a_line_for_each_network(
         assert np.asarray(line.get_ydata())[-1] == pytest.approx(1 - len(one.at) / one.n)
 
 
-def test_a_variant_with_a_smaller_budget_says_so_and_its_line_ends_there() -> None:
+def test_a_variant_with_a_smaller_budget_says_so_and_its_line_ends_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = races.budgets("denoise-quick")
+    for where in (races, kept):
+        monkeypatch.setattr(where, "budgets", lambda _: own | {"EURNN": 1000})
     race = Race("denoise-quick", "NRU", {"EURNN": "EURNN", "NRU": "ours"})
     assert races.named(race, "EURNN") == "EURNN, at most 1,000"
     assert races.named(race, "NRU") == "ours"

@@ -11,11 +11,10 @@ from scipy import stats
 
 from attractor.errors import InputError
 from attractor.reproduction.claims import Finding, corrected, examined, paired
-from attractor.reproduction.derived import better_than, competing, places
 from attractor.reproduction.outcomes import END, Outcomes, Row, of_runs, read, write
 from attractor.reproduction.published import Number
-from attractor.reproduction.tables import all_claims, budget_of, claim_rows, number_rows, remark
-from attractor.reproduction.targets import Budget, Claim, Contest, target
+from attractor.reproduction.tables import all_claims, claim_rows, number_rows
+from attractor.reproduction.targets import Budget, Claim, target
 from attractor.reproduction.verdicts import judge, judged
 from attractor.runs.folder import fail
 from attractor.runs.read import load_runs
@@ -278,73 +277,6 @@ def test_quick_runs_lean_where_their_interval_lies(test: str, difference: float,
     found = Finding(asked, 3, difference, 0.4, verdict="quick")
     assert found.told == told
     assert replace(found, verdict="not shown").told == "not shown"
-
-
-def test_ties_share_a_place() -> None:
-    contest = Contest("demo", "steps", {name: name for name in "ABCD"}, "lower")
-    values = {
-        "A": {0: 10.0, 1: 12.0, 2: 11.0},
-        "B": {0: 11.0, 1: 11.0, 2: 12.0},  # not to be told from A
-        "C": {0: 20.0, 1: 22.0, 2: 21.0},
-        "D": {0: 30.0, 1: 32.0, 2: 31.0},
-    }
-    assert better_than(values, contest) == {"A": 0, "B": 0, "C": 2, "D": 3}
-    rows = [
-        row(name, seed, value, measure="steps")
-        for name, by_seed in values.items()
-        for seed, value in by_seed.items()
-    ]
-    other = Contest("empty", "steps", {"A": "A"}, "lower")
-    found = {
-        one.row: (one.among(1), one.among(2)) for one in places([contest, other], Outcomes(rows))
-    }
-    assert found == {
-        "A": ((1, 1, 2), (1, 1, 2)),
-        "B": ((1, 1, 1), (1, 1, 1)),
-        "C": ((0, 1, 1), (0, 1, 1)),
-        "D": ((0, 1, 1), (0, 1, 1)),
-    }
-    brief = replace(contest, experiment="elsewhere", quick=contest.experiment)
-    assert places([brief], Outcomes(rows), "quick") == places([contest], Outcomes(rows))
-    assert not any(one.beaten for one in places([brief], Outcomes(rows)))
-
-
-def test_a_place_takes_three_seeds_and_more_rivals_than_places() -> None:
-    values = {"A": (10.0, 12.0, 11.0), "B": (20.0, 22.0, 21.0), "C": (5.0, 5.0), "D": (9.0,)}
-    rows = [
-        row(name, seed, value, measure="steps")
-        for name, each in values.items()
-        for seed, value in enumerate(each)
-    ]
-    contest = Contest("demo", "steps", {name: name for name in "ABCD"}, "lower")
-    found = {one.row: (one.among(1), one.among(2)) for one in places([contest], Outcomes(rows))}
-    none = ((0, 0, 1), (0, 0, 1))
-    assert found == {"A": ((1, 1, 1), (0, 0, 1)), "B": ((0, 1, 1), (0, 0, 1)), "C": none, "D": none}
-    assert competing([contest], Outcomes(rows)) == {"demo": 2}
-    third = [row("C", 2, 5.0, measure="steps")]
-    second = {one.row: one.among(2) for one in places([contest], Outcomes([*rows, *third]))}
-    assert second == {"A": (1, 1, 1), "B": (0, 1, 1), "C": (1, 1, 1), "D": (0, 0, 1)}
-
-
-def test_a_table_of_places_is_judged_once_all_that_can_compete_have_run() -> None:
-    own = target("001/table-4.1")
-    rows = [
-        Row(one.experiment, "full", label, seed, "r", END, 9, measure, value)
-        for one in own.contests
-        for place, label in enumerate(one.rows.values())
-        for seed in range(3)
-        for measure, value in ((one.measure, place + seed / 8), ("solved", 1.0))
-    ]
-    told = number_rows(own, Outcomes(rows), budget_of(own, Outcomes(rows)))
-    assert {row[-1] for row in told} == {"agrees", "differs"}
-    asked = {row: sum(row in one.rows for one in own.contests) for row in own.contests[-1].rows}
-    assert min(asked.values()) < len(own.contests) == max(asked.values())
-    assert all(row[3].endswith(f" of {asked[row[0]]}") for row in told)
-    less = Outcomes(one for one in rows if one.experiment != "denoise")
-    assert budget_of(own, less) == "quick"
-    first = number_rows(own, less, "full")[0]
-    assert first[-1] == f"not run: {asked[first[0]] - 1} of {asked[first[0]]} tasks"
-    assert "`denoise` 0" in remark(own, less, "full")
 
 
 def test_only_ended_runs_of_the_wanted_variants_count(tmp_path: Path) -> None:

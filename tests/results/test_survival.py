@@ -10,7 +10,7 @@ from scipy import stats
 
 from attractor.errors import InputError
 from attractor.results.contrast import contrast
-from attractor.results.survival import Survival, ending, kaplan_meier, log_rank, survival
+from attractor.results.survival import Survival, ending, fate, kaplan_meier, log_rank, survival
 from attractor.runs.read import Run
 
 
@@ -88,6 +88,10 @@ def test_how_a_run_ended() -> None:
     unit = 0.0173
     still = [0.17] * 40 + [3.1 * unit, 2.9 * unit] * 5
     assert ending(run("a", 0, *still), unit) == ("stands still", 2.9 * unit, 3)
+    spike = [0.17] * 40 + [3.1 * unit, 2.9 * unit] * 4 + [90.0, 3 * unit]
+    assert ending(run("a", 0, *spike), unit) == ("stands still", 3 * unit, 3)
+    often = [0.17] * 40 + [3 * unit] * 7 + [3.3 * unit] * 3
+    assert ending(run("a", 0, *often), unit).fate == "on its way"
     moving = [0.17] * 40 + [3.4 * unit] * 5 + [3.1 * unit] * 5
     assert ending(run("a", 0, *moving), unit).fate == "on its way"
     between = [0.17] * 40 + [2.5 * unit] * 10
@@ -95,6 +99,7 @@ def test_how_a_run_ended() -> None:
     assert ending(run("a", 0, 0.17, 0.009, solved=20), unit).fate == "solved"
     assert ending(run("a", 0, 0.17, 0.35), unit).fate == "exploded"
     assert ending(run("a", 0, 0.17, 0.05, status="failed"), unit).fate == "exploded"
+    assert fate([0.17, math.nan], unit).fate == "exploded"
     with pytest.raises(InputError, match="above zero, but got 0"):
         ending(run("a", 0, 0.1), 0)
 

@@ -43,7 +43,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
 
 from attractor.estimates import holm, t_quantile, t_tail
-from attractor.reproduction.outcomes import EXACT, WITHOUT_RUNS, Outcomes
+from attractor.reproduction.outcomes import DIVERGED, EXACT, WITHOUT_RUNS, Outcomes
 from attractor.reproduction.targets import Budget, Claim
 from attractor.reproduction.verdicts import FEWEST
 
@@ -111,6 +111,9 @@ def examined(claim: Claim, outcomes: Outcomes, budget: Budget = "full") -> Findi
     if claim.bound is not None:
         if claim.split is None:
             ours = outcomes.compared(experiment, claim.measure, (label,), claim.bound)[label]
+        if claim.measure == DIVERGED:
+            high = outcomes.above(experiment, label, claim.ceiling)
+            ours = {seed: float(value or seed in high) for seed, value in ours.items()}
         other = dict.fromkeys(ours, claim.bound)
     elif claim.split is None and not claim.other_measure:
         both = outcomes.compared(experiment, claim.measure, (label, beside))

@@ -5,7 +5,7 @@ import gzip
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -100,20 +100,44 @@ class Outcomes:
         """By variant and seed, what runs ended with, such that variants compare.
 
         A run that did not solve its task counts as the longest of all of them, so that there is no
-        difference where neither of two solved it, whatever their budgets; beside a `bound` it is
-        not below that, however early it diverged.
+        difference where neither of two solved it; beside a `bound` it is not below that, however
+        early it diverged. One that was ended sooner than another solved the task from the same
+        seed could have done so too: it has no number, unless it diverged.
         """
         found = {label: self.final(experiment, label, measure) for label in labels}
         if measure == "steps_to_solve":
             longest = max([bound, *(v for values in found.values() for v in values.values())])
+            latest = self._latest(experiment, found)
             for label, values in found.items():
-                solved = self.final(experiment, label, "solved")
-                values |= {seed: longest for seed, value in solved.items() if not value}
+                lost = self.diverged(experiment, label)
+                for seed, solved in self.final(experiment, label, "solved").items():
+                    if solved:
+                        continue
+                    if seed not in lost and values.get(seed, longest) < latest.get(seed, 0.0):
+                        del values[seed]
+                    else:
+                        values[seed] = longest
         return found
+
+    def _latest(
+        self, experiment: str, taken: Mapping[str, Mapping[int, float]]
+    ) -> dict[int, float]:
+        """By seed, the updates of the last variant that solved its task."""
+        latest: dict[int, float] = {}
+        for label, steps in taken.items():
+            for seed, solved in self.final(experiment, label, "solved").items():
+                if solved:
+                    latest[seed] = max(latest.get(seed, 0.0), steps[seed])
+        return latest
 
     def diverged(self, experiment: str, label: str) -> set[int]:
         """The seeds whose runs diverged, and so have no other measure but whether they solved."""
         return set(self._index.get((experiment, label, END, DIVERGED), {}))
+
+    def above(self, experiment: str, label: str, ceiling: float) -> set[int]:
+        """The seeds whose runs ended with a test loss above this."""
+        losses = self.final(experiment, label, "loss")
+        return {seed for seed, loss in losses.items() if loss > ceiling}
 
     def over_tasks(self, experiment: str, label: str) -> dict[int, float]:
         """By seed, 1.96 standard deviations over the tasks of a stream, after the last of them."""

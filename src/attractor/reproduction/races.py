@@ -7,7 +7,7 @@ from statistics import median
 
 from attractor.experiments.table import load
 from attractor.reproduction.outcomes import Outcomes, stored
-from attractor.results.survival import Ending, Survival, fate, kaplan_meier, log_rank
+from attractor.results.survival import Ending, Survival, fate, kaplan_meier, log_rank, peak
 from attractor.results.table import markdown
 from attractor.tables import make
 from attractor.tasks import TASKS, CopyMemory
@@ -16,7 +16,8 @@ COLUMNS = (
     "solved",
     "median update (first to last)",
     "p",
-    "exploded",
+    "exploded on the way, at least (largest loss)",
+    "ended so",
     "stand still",
     "on their way",
 )
@@ -120,12 +121,15 @@ def _when(one: Survival) -> str:
 
 
 def _fates(found: Outcomes, experiment: str, label: str, unit: float) -> list[str]:
-    """How many exploded, where others stand still, in symbols, and the losses of the rest."""
+    """How many exploded, on the way and for good, where others stand still, in symbols, and the
+    losses of the rest."""
     ends = _endings(found, experiment, label, unit)
+    peaks = _peaks(found, experiment, label)
     still = Counter(one.multiple for one in ends if one.fate == "stands still")
     moving = sorted(one.loss for one in ends if one.fate == "on its way")
     exploded = sum(one.fate == "exploded" for one in ends)
     return [
+        f"{len(peaks)} ({max(peaks):.2g})" if peaks else "",
         str(exploded or ""),
         ", ".join(f"{count} at {symbols}" for symbols, count in sorted(still.items())),
         f"{len(moving)}, at {moving[0]:.3f} to {moving[-1]:.3f}" if moving else "",
@@ -140,6 +144,14 @@ def _endings(found: Outcomes, experiment: str, label: str, unit: float) -> list[
         fate(logged.get(seed, []), unit, solved=bool(value), failed=seed in failed)
         for seed, value in solved.items()
     ]
+
+
+def _peaks(found: Outcomes, experiment: str, label: str) -> list[float]:
+    """The largest loss of each run that exploded on its way, of those that were kept."""
+    what = (experiment, label, "loss", "valid")
+    most = found.best(*what, highest=True)
+    each = (peak([losses[0], most[seed]]) for seed, losses in found.series(*what).items())
+    return [one for one in each if one is not None]
 
 
 @cache

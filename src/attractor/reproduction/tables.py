@@ -46,19 +46,22 @@ def _place_rows(target: Target, found: Iterable[Place], budget: Budget) -> list[
     by_row = {one.row: one for one in found}
     rows = []
     for number in of_target(target.key):
-        best, of, asked = by_row[number.row].among(1 if "1" in number.column else 2)
-        if not of or (budget == "full" and of < asked):
-            verdict = f"not run: {of} of {asked} tasks"
+        place = by_row[number.row]
+        best, surely, of = place.among(1 if "1" in number.column else 2)
+        if not of or (budget == "full" and of < place.asked):
+            verdict = f"not run: {of} of {place.asked} tasks"
         elif budget == "quick":
             verdict = "quick"
+        elif surely <= number.value <= best:
+            verdict = "agrees" if surely == best else "undecided"
         else:
-            verdict = "agrees" if best == number.value else "differs"
+            verdict = "differs"
         rows.append(
             [
                 number.row,
                 number.column,
                 f"{number.value:g} {number.unit}",
-                f"{best} of {of}" if of else NONE,
+                f"{best} of {of}, {surely} surely" if of else NONE,
                 NONE,
                 NONE,
                 verdict,

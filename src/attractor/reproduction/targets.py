@@ -1,5 +1,6 @@
 """What can be reproduced: one entry for each table, figure and claim of the documents."""
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -118,6 +119,8 @@ class Claim:
         why: by verdict, what explains it.
         other_measure: that of the other, where one variant is compared with itself in another way.
         control: whether it is a comparison of ours, which no document makes.
+        ceiling: of the measure ``diverged``: the test loss above which a run has diverged as well,
+            though its numbers are finite.
     """
 
     says: str
@@ -141,6 +144,7 @@ class Claim:
     why: Mapping[str, str] = field(default_factory=dict)
     other_measure: str = ""
     control: bool = False
+    ceiling: float = math.inf
 
     def label(self, name: str, budget: Budget) -> str:
         """Our variant, as the experiment of a budget calls it."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,6 +12,12 @@ from numpy.typing import NDArray
 from attractor.errors import InputError
 from attractor.results.variants import variants
 from attractor.runs.read import Run
+
+HIGH = 2.0
+"""A loss of more than this many times the first one is one of a run that exploded."""
+
+STILL = 0.8
+"""The share of late losses that are at one place in a run that stands still."""
 
 Fate = Literal["solved", "exploded", "stands still", "on its way"]
 
@@ -142,9 +149,9 @@ def fate(
     """Whether a run solved its task, exploded, or stood still at a multiple of a unit of loss.
 
     A network that keeps all but j of the symbols of the copying task has j times the loss of one
-    symbol, ``CopyMemory(lag).baseline / length``. A run stands still if its validation losses over
-    the last part of its updates stay within `near` units of such a multiple; it exploded if it
-    diverged, or ended at more than twice its first validation loss.
+    symbol, ``CopyMemory(lag).baseline / length``. A run stands still if four in five of its
+    validation losses over the last part of its updates are within `near` units of such a multiple;
+    it exploded if it diverged, or ended at more than twice its first validation loss.
 
     Args:
         losses: on validation data, in their order.
@@ -163,13 +170,31 @@ def fate(
     last = losses[-1] if losses else math.nan
     if solved:
         return Ending("solved", last)
-    if failed or (losses and last > 2 * losses[0]):
+    if failed or (losses and not last <= HIGH * losses[0]):  # NaN as well
         return Ending("exploded", last)
-    late = losses[-max(2, round(window * len(losses))) :]
-    multiple = round(last / unit)
-    if multiple and all(abs(loss / unit - multiple) <= near for loss in late):
+    late = [loss for loss in losses[-max(2, round(window * len(losses))) :] if loss < math.inf]
+    multiple = round(median(late) / unit) if late else 0
+    at = sum(abs(loss / unit - multiple) <= near for loss in late)
+    if multiple and at >= STILL * len(late):
         return Ending("stands still", last, multiple)
     return Ending("on its way", last)
+
+
+def peak(losses: Sequence[float]) -> float | None:
+    """The largest loss of a run that exploded on its way, whether or not it came back.
+
+    Args:
+        losses: on validation data, in their order.
+
+    Returns:
+        ``None`` if none was more than twice the first.
+
+    Example:
+        >>> peak([0.17, 2.9e6, 0.02]), peak([0.17, 0.2, 0.02])
+        (2900000.0, None)
+    """
+    highest = max(losses, default=0.0)
+    return highest if losses and highest > HIGH * losses[0] else None
 
 
 def _given(run: Run) -> int:

@@ -1,0 +1,130 @@
+"""A table that counts who is among the best, against counts by hand."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from attractor.reproduction import tables
+from attractor.reproduction.derived import competing, places, standing
+from attractor.reproduction.outcomes import END, Outcomes, Row
+from attractor.reproduction.published import Number
+from attractor.reproduction.tables import budget_of, number_rows, remark
+from attractor.reproduction.targets import Contest, target
+
+
+def row(label: str, seed: int, value: float, **more: Any) -> Row:
+    own: dict[str, Any] = {"split": END, "step": 9, "measure": "accuracy", "budget": "full"} | more
+    return Row(experiment="demo", label=label, seed=seed, run="r", value=value, **own)
+
+
+def test_ties_share_a_place() -> None:
+    contest = Contest("demo", "steps", {name: name for name in "ABCD"}, "lower")
+    values = {
+        "A": {0: 10.0, 1: 12.0, 2: 11.0},
+        "B": {0: 11.0, 1: 11.0, 2: 12.0},  # not to be told from A
+        "C": {0: 20.0, 1: 22.0, 2: 21.0},
+        "D": {0: 30.0, 1: 32.0, 2: 31.0},
+    }
+    assert standing(values, contest) == {
+        "A": (0, 2, 4),
+        "B": (0, 2, 4),
+        "C": (2, 1, 4),
+        "D": (3, 0, 4),
+    }
+    rows = [
+        row(name, seed, value, measure="steps")
+        for name, by_seed in values.items()
+        for seed, value in by_seed.items()
+    ]
+    other = Contest("empty", "steps", {"A": "A"}, "lower")
+    found = {
+        one.row: (one.among(1), one.among(2)) for one in places([contest, other], Outcomes(rows))
+    }
+    assert found == {
+        "A": ((1, 0, 1), (1, 1, 1)),
+        "B": ((1, 0, 1), (1, 1, 1)),
+        "C": ((0, 0, 1), (0, 0, 1)),
+        "D": ((0, 0, 1), (0, 0, 1)),
+    }
+    assert [one.asked for one in places([contest, other], Outcomes(rows))] == [2, 1, 1, 1]
+    brief = replace(contest, experiment="elsewhere", quick=contest.experiment)
+    assert places([brief], Outcomes(rows), "quick") == places([contest], Outcomes(rows))
+    assert not any(one.tasks for one in places([brief], Outcomes(rows)))
+
+
+def test_a_place_takes_three_seeds_and_more_rivals_than_places() -> None:
+    values = {"A": (10.0, 12.0, 11.0), "B": (20.0, 22.0, 21.0), "C": (5.0, 5.0), "D": (9.0,)}
+    rows = [
+        row(name, seed, value, measure="steps")
+        for name, each in values.items()
+        for seed, value in enumerate(each)
+    ]
+    contest = Contest("demo", "steps", {name: name for name in "ABCD"}, "lower")
+    found = {one.row: (one.among(1), one.among(2)) for one in places([contest], Outcomes(rows))}
+    none = ((0, 0, 0), (0, 0, 0))
+    assert found == {"A": ((1, 1, 1), (0, 0, 0)), "B": ((0, 0, 1), (0, 0, 0)), "C": none, "D": none}
+    assert competing([contest], Outcomes(rows)) == {"demo": 2}
+    third = [row("C", 2, 5.0, measure="steps")]
+    second = {one.row: one.among(2) for one in places([contest], Outcomes([*rows, *third]))}
+    assert second == {"A": (1, 1, 1), "B": (0, 0, 1), "C": (1, 1, 1), "D": (0, 0, 0)}
+
+
+def test_a_table_of_places_is_judged_once_all_that_can_compete_have_run() -> None:
+    own = target("001/table-4.1")
+    rows = [
+        Row(one.experiment, "full", label, seed, "r", END, 9, measure, value)
+        for one in own.contests
+        for place, label in enumerate(one.rows.values())
+        for seed in range(3)
+        for measure, value in ((one.measure, place + seed / 8), ("solved", 1.0))
+    ]
+    told = number_rows(own, Outcomes(rows), budget_of(own, Outcomes(rows)))
+    assert {row[-1] for row in told} == {"agrees", "differs"}
+    asked = {row: sum(row in one.rows for one in own.contests) for row in own.contests[-1].rows}
+    assert min(asked.values()) < len(own.contests) == max(asked.values())
+    assert all(f" of {asked[row[0]]}, " in row[3] for row in told)
+    less = Outcomes(one for one in rows if one.experiment != "denoise")
+    assert budget_of(own, less) == "quick"
+    first = number_rows(own, less, "full")[0]
+    assert first[-1] == f"not run: {asked[first[0]] - 1} of {asked[first[0]]} tasks"
+    assert "`denoise` 0" in remark(own, less, "full")
+
+
+def test_who_fails_in_most_seeds_is_not_among_the_best_whoever_else_fails() -> None:
+    steps = {"A": (10.0, 11.0, 12.0), "B": (50.0, 50.0, 20.0), "C": (50.0, 19.0, 21.0)}
+    rows = [
+        row(name, seed, value, measure=measure)
+        for name, each in steps.items()
+        for seed, taken in enumerate(each)
+        for measure, value in (("steps_to_solve", taken), ("solved", float(taken < 50)))
+    ]
+    contest = Contest("demo", "steps_to_solve", {name: name for name in "ABC"}, "lower")
+    found = {one.row: one.among(2) for one in places([contest], Outcomes(rows))}
+    assert found == {"A": (1, 0, 1), "B": (0, 0, 1), "C": (1, 0, 1)}
+    accuracy = Contest("demo", "solved", contest.rows)
+    assert all(one.among(2).best for one in places([accuracy], Outcomes(rows)))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "verdict"),
+    [
+        ((9.0, 9.5, 10.0), "agrees"),
+        ((2.0, 16.0, 11.0), "undecided"),
+        ((30.0, 30.5, 31.0), "differs"),
+    ],
+)
+def test_a_place_that_rests_on_a_tie_is_undecided(
+    seeds: tuple[float, ...], verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = target("001/table-4.1")
+    contest = Contest("demo", "steps", {"NRU": "A", "GRU": "B"}, "lower")
+    published = Number(own.key, "", "NRU", "tasks in top 1", 1.0, "tasks", "higher", "1")
+    monkeypatch.setattr(tables, "of_target", lambda _: [published])
+    rows = [
+        row(label, seed, value, measure="steps")
+        for label, each in (("A", seeds), ("B", (20.0, 20.5, 20.0)))
+        for seed, value in enumerate(each)
+    ]
+    told = number_rows(replace(own, contests=(contest,)), Outcomes(rows), "full")
+    assert [one[-1] for one in told] == [verdict]
