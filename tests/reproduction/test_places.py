@@ -53,6 +53,17 @@ def test_ties_share_a_place() -> None:
     assert not any(one.tasks for one in places([brief], Outcomes(rows)))
 
 
+def test_who_cannot_be_told_apart_is_not_better() -> None:
+    values = {
+        "A": {0: 0.5, 1: 0.5, 2: 0.5},
+        "B": {0: 0.5, 1: 0.5, 2: 0.5},  # as where neither of two solved anything
+        "C": {1: 0.9, 2: 0.91, 3: 0.92},  # shares but two seeds with A and B
+        "D": {0: 0.9, 1: 0.91, 2: 0.92, 3: 0.93},
+    }
+    found = standing(values, Contest("demo", "accuracy", {name: name for name in values}))
+    assert found == {"A": (1, 0, 4), "B": (1, 0, 4), "C": (1, 0, 4), "D": (0, 3, 4)}
+
+
 def test_a_place_takes_three_seeds_and_more_rivals_than_places() -> None:
     values = {"A": (10.0, 12.0, 11.0), "B": (20.0, 22.0, 21.0), "C": (5.0, 5.0), "D": (9.0,)}
     rows = [
@@ -102,6 +113,11 @@ def test_who_fails_in_most_seeds_is_not_among_the_best_whoever_else_fails() -> N
     contest = Contest("demo", "steps_to_solve", {name: name for name in "ABC"}, "lower")
     found = {one.row: one.among(2) for one in places([contest], Outcomes(rows))}
     assert found == {"A": (1, 0, 1), "B": (0, 0, 1), "C": (1, 0, 1)}
+    last = places([contest], Outcomes(rows))[1]
+    assert (last.row, last.tasks) == ("B", ((2, 0, 3),))
+    half = [row("B", 3, 20.0, measure="steps_to_solve"), row("B", 3, 1.0, measure="solved")]
+    found = {one.row: one.among(2) for one in places([contest], Outcomes([*rows, *half]))}
+    assert found["B"] == (1, 0, 1)
     accuracy = Contest("demo", "solved", contest.rows)
     assert all(one.among(2).best for one in places([accuracy], Outcomes(rows)))
 

@@ -11,7 +11,7 @@ from attractor.report.papers import draw, kept
 from attractor.reproduction import races
 from attractor.reproduction.outcomes import DIVERGED, END, Outcomes, Row
 from attractor.reproduction.pages import PART, content
-from attractor.reproduction.races import RACES, Race, curves, raced
+from attractor.reproduction.races import RACES, Race, budgets, curves, raced
 from attractor.results.survival import kaplan_meier, log_rank
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -77,10 +77,29 @@ def test_of_two_that_always_get_there_the_quicker_is_first(monkeypatch: pytest.M
     assert [line[:6] for line in raced("both").splitlines()[2:4]] == ["| NRU ", "| GRU "]
 
 
+def test_where_fewer_than_half_got_there_no_step_is_that_of_half(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = all_of("NRU", [900, 1_000], solved=True) + ended("NRU", 2, 500, 0.17, solved=True)
+    rows += ended("GRU", 0, 700, 0.17, solved=True)
+    for seed, symbols in ((1, 2), (2, 1)):
+        losses = [symbols * SYMBOL / 10] * 2
+        rows += ended("GRU", seed, 30_000, 0.17, *losses, solved=False)
+    monkeypatch.setattr(races, "stored", lambda _: Outcomes(rows))
+    monkeypatch.setitem(RACES, "both", Race("copy", "NRU", {"GRU": "GRU", "NRU": "NRU"}))
+    _, _, nru, gru, _, told = raced("both").splitlines()
+    assert nru.startswith("| NRU | 3 of 3 | 900 (500 to 1,000) |  |")
+    assert gru.startswith("| GRU | 1 of 3 | - (700 to 700) |")
+    assert gru.endswith("|  |  | 1 at 1, 1 at 2 |  |")
+    assert told.startswith("`attractor run copy`, 3 seeds, at most 30,000 updates;")
+
+
 @pytest.mark.usefixtures("made_up")
 def test_a_run_that_diverged_counts_for_its_whole_budget() -> None:
     found = curves(races.RACES["made-up"])
     assert list(found) == ["NRU", "GRU", "GORU"]  # EURNN was not run
+    assert list(curves(Race("copy", "NRU", {"GRU": "GRU"}))) == ["GRU"]
+    assert list(curves(Race("copy", "NRU"))) == [one for one in budgets("copy") if one in found]
     assert (found["NRU"].at, found["NRU"].given) == ((9_000, 12_000, 12_250), (30_000,))
 
 

@@ -44,6 +44,23 @@ def test_places_are_equally_likely() -> None:
     torch.testing.assert_close(taken, torch.full((20,), 0.5), atol=0.03, rtol=0)
 
 
+@pytest.mark.parametrize("symbols", [2, 8])
+def test_symbols_are_equally_likely_and_the_marker_is_none_of_them(symbols: int) -> None:
+    task = Denoise(lag=9, symbols=symbols, length=5)
+    batch = task.draw(4000, generator=seeded())
+    assert batch.x.shape == (4000, 15, symbols + 2)
+    assert batch.x.shape[2] == task.input_size == task.output_size + 1
+    assert (batch.x[:, 9, symbols + 1] == 1).all()
+    answers = batch.y[:, 10:]
+    assert answers.shape == (4000, 5)
+    for place in range(5):
+        shares = answers[:, place].bincount(minlength=symbols + 1) / 4000
+        expected = torch.full((symbols,), 1 / symbols)
+        torch.testing.assert_close(shares[1:], expected, atol=0.03, rtol=0)
+    assert (answers[:, 0] == answers[:, 1]).float().mean() == pytest.approx(1 / symbols, abs=0.03)
+    assert (answers[0] != answers[1]).any()
+
+
 def test_only_the_last_steps_count() -> None:
     task = Denoise(lag=30)
     batch = task.draw(4, generator=seeded())
@@ -66,3 +83,10 @@ def test_the_baseline_is_the_loss_of_a_model_without_memory() -> None:
 def test_more_symbols_than_places_are_refused() -> None:
     with pytest.raises(InputError, match=r"at least length=10, .* but got lag=9\. Try lag=100\."):
         Denoise(lag=9)
+    with pytest.raises(InputError, match=r"at least length=3, .* but got lag=2\. Try lag=30\."):
+        Denoise(lag=2, length=3)
+    for name, least in (("lag", 1), ("symbols", 2), ("length", 1)):
+        given: dict[str, int] = {name: least - 1}
+        with pytest.raises(InputError, match=f"{name} to be at least {least}, but got"):
+            Denoise(**given)
+    assert Denoise(lag=3, symbols=2, length=3).marker == 3

@@ -225,6 +225,63 @@ def test_it_goes_on_bit_by_bit(after: int) -> None:
     assert torch.equal(parameters(again.model), parameters(whole.model))
 
 
+SCRIPTED = {1: 3.0, 2: 1.0, 3: 2.0, 4: 1.5, 5: 4.0, 6: 0.5}
+"""After each update a loss on validation data that has nothing to do with the network."""
+
+
+def scripted(plan: Plan, patch: pytest.MonkeyPatch) -> Supervised:
+    network = model()
+    sgd = SGD(network.parameters(), 0.3)
+    training = Supervised(network, task(), sgd, plan, generator=seeded(2))
+    patch.setattr(training, "measure", lambda split: {"loss": SCRIPTED[training.step]})
+    return training
+
+
+@pytest.mark.parametrize("after", [1, 2, 3, 4, 5])
+def test_patience_and_the_best_weights_go_on_with_it(
+    after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan(6, 5, eval_every=1, patience=3, keep_best=True)
+    whole, again = scripted(plan, monkeypatch), scripted(plan, monkeypatch)
+    after_step, state = [], None
+    while not whole.done:
+        whole.advance()
+        after_step.append(parameters(whole.model))
+        if whole.step == after:
+            state = cloned(whole.state_dict())
+    again.load_state_dict(state)
+    while not again.done:
+        again.advance()
+    for training in (whole, again):  # the best is of the second update; three more are no better
+        assert (training.step, training.best, training.since_best) == (5, 1.0, 3)
+        beside = scripted(plan, monkeypatch)
+        beside.advance()
+        beside.advance()
+        assert torch.equal(parameters(training.model), parameters(beside.model))
+    assert not torch.equal(after_step[3], parameters(whole.model))
+
+
+@pytest.mark.parametrize("after", [1, 2, 3, 4, 5])
+def test_what_was_judged_goes_on_with_it(after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loss of the fifth update is above that of the first, three measurements ago."""
+    plan = Plan(6, 5, eval_every=1, average_when_stale=3)
+    whole, again = scripted(plan, monkeypatch), scripted(plan, monkeypatch)
+    begun = []
+    while not whole.done:
+        whole.advance()
+        begun.append(whole.average.on)
+        if whole.step == after:
+            again.load_state_dict(cloned(whole.state_dict()))
+    assert begun == [False] * 4 + [True, False]  # at the end the mean is the weights
+    assert again.judged == [SCRIPTED[step] for step in range(1, after + 1)]
+    seen = []
+    while not again.done:
+        again.advance()
+        seen.append(again.average.on)
+    assert seen == begun[after:]
+    assert torch.equal(parameters(again.model), parameters(whole.model))
+
+
 def test_autocast_computes_in_the_other_type() -> None:
     class Seeing(nn.Module):
         def __init__(self) -> None:
