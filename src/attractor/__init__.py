@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from attractor.errors import InputError as InputError
 from attractor.errors import RunError as RunError
-from attractor.references import citation as citation
 
 if TYPE_CHECKING:
     from attractor.cells import CELLS as CELLS
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from attractor.cells import copy_from_torch as copy_from_torch
     from attractor.cells import copy_to_torch as copy_to_torch
     from attractor.cells.layer.named import *  # noqa: F403 - typed in named.pyi
+    from attractor.citations import citation as citation
 
     __version__: str
 
@@ -27,6 +27,8 @@ if not TYPE_CHECKING:  # a checker knows all names from above, and so finds miss
         # at once
         if name == "__version__":
             return import_module("importlib.metadata").version("attractor")
+        if name == "citation":
+            return import_module("attractor.citations").citation
         if not name.startswith("_"):
             cells = import_module("attractor.cells")
             if name in _FROM_CELLS:
@@ -37,4 +39,4 @@ if not TYPE_CHECKING:  # a checker knows all names from above, and so finds miss
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_FROM_CELLS, *import_module("attractor.cells").LAYERS])
+    return sorted([*globals(), "citation", *_FROM_CELLS, *import_module("attractor.cells").LAYERS])

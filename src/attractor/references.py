@@ -3,7 +3,6 @@
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from attractor.errors import unknown
 
@@ -37,40 +36,3 @@ def year(reference: str) -> int:
     found = re.search(r"year\s*=\s*\{(\d{4})\}", bibtex(reference))
     assert found, f"{reference} has no year"
     return int(found.group(1))
-
-
-def citation(name: str) -> BibTeX:
-    """BibTeX for a cell, an optimiser, a strategy, a task, a stream or a model, by its key.
-
-    Where two tables share a key, such as ``"lstm"``, it is that of the first in this order.
-
-    Example:
-        >>> citation("rnn")
-        @article{elman1990finding,
-          author = {Elman, Jeffrey L.},
-          title = {Finding structure in time},
-          journal = {Cognitive Science},
-          volume = {14},
-          number = {2},
-          pages = {179--211},
-          year = {1990},
-        }
-    """
-    from attractor.cells import CELLS
-    from attractor.continual import STRATEGIES
-    from attractor.models import MODELS
-    from attractor.optimisers import OPTIMISERS
-    from attractor.tasks import TASKS
-    from attractor.tasks.streams import STREAMS
-
-    table: dict[str, Any] = {
-        **MODELS,
-        **STREAMS,
-        **TASKS,
-        **STRATEGIES,
-        **OPTIMISERS,
-        **CELLS,
-    }
-    if name not in table:
-        raise unknown("method", name, table)
-    return bibtex(table[name].reference)
