@@ -1,7 +1,7 @@
 """Every rule against NumPy: several learners and tensors, several steps, in float64."""
 
 import inspect
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -178,3 +178,30 @@ def test_the_cell_of_an_ihc_lstm_is_its_own() -> None:
         InputError, match=r"has its own, but got 'gru'. Try LSTMOptimiser\(cell='gru"
     ):
         IHCLSTMOptimiser(cell="gru")
+
+
+def test_a_rule_without_a_key_is_refused_where_it_is_written() -> None:
+    told = "expected the rule Mine to have a key, .* but it has none. Write such as key = .mine."
+    with pytest.raises(InputError, match=told):
+
+        class Mine(Rule):
+            def update(self, grads: Any, state: Any, params: Any, view: Any) -> Any: ...
+
+    with pytest.raises(InputError, match="the rule Numbered to have a key, .* but it has 3."):
+
+        class Numbered(Rule):
+            key: ClassVar[Any] = 3
+
+            def update(self, grads: Any, state: Any, params: Any, view: Any) -> Any: ...
+
+
+def test_what_rules_share_needs_no_key() -> None:
+    class Shared(Rule):
+        """A base that cannot be made by itself."""
+
+    class Named(Shared):
+        key = "named"
+
+        def update(self, grads: Any, state: Any, params: Any, view: Any) -> Any: ...
+
+    assert Named().key == "named"

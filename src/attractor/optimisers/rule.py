@@ -49,7 +49,7 @@ class Rule(nn.Module, ABC):
     """
 
     key: ClassVar[str]
-    """Its name in ``OPTIMISERS``."""
+    """Its name in ``OPTIMISERS``, in files and in the states of optimisers; each rule has one."""
     reference: ClassVar[str]
     """Key of the paper in ``references.bib``."""
     version: ClassVar[int] = 1
@@ -80,6 +80,19 @@ class Rule(nn.Module, ABC):
 
     options: dict[str, Any]
     """What the rule was made with, for its file."""
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        """Refuse a rule without a key where it is written, not once its weights are to be saved."""
+        super().__init_subclass__(**given)
+        whole = not getattr(cls.update, "__isabstractmethod__", False)
+        key = getattr(cls, "key", None)
+        if whole and not (isinstance(key, str) and key):
+            told = "none" if key is None else shortened(key)
+            raise InputError(
+                f"expected the rule {cls.__name__} to have a key, the name that its files and the "
+                f"states of its optimisers go by, but it has {told}. Write such as "
+                f'key = "{cls.__name__.lower()}" in the class.'
+            )
 
     def __new__(cls, *unnamed: Any, **given: Any) -> Self:
         """Note what the rule is made with, before it is made."""
