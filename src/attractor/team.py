@@ -46,8 +46,8 @@ def refuse_together(command: str) -> None:
     if started_together():
         raise InputError(
             f"expected `{command}` to be started once, but torchrun started "
-            f"{os.environ['WORLD_SIZE']} of it. Leave torchrun out: -j says how many runs are done "
-            "at a time, and `attractor run` is what processes share."
+            f"{os.environ['WORLD_SIZE']} of it. Leave torchrun out; `attractor run` is the one "
+            "command that processes share."
         )
 
 

@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from typer.main import get_group
 from typer.testing import CliRunner
 
 from attractor.cli.commands import app
@@ -103,13 +105,29 @@ def test_alone(tmp_path: Path) -> None:
         torch.rand(1)
 
 
-@pytest.mark.parametrize("command", [("sweep", "demo"), ("reproduce", "table-6.1")])
+@pytest.fixture
+def torchrun(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """As if torchrun had started so many processes, of which this is one."""
+
+    def start(count: int) -> None:
+        monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+        monkeypatch.setenv("WORLD_SIZE", str(count))
+
+    return start
+
+
+@pytest.mark.parametrize("command", sorted({*get_group(app).commands} - {"run"}))
 def test_what_processes_would_do_twice_is_refused(
-    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, torchrun: Callable[[int], None]
 ) -> None:
-    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    found = CliRunner().invoke(app, [*command, "--out", str(tmp_path)])
-    told = f"expected `attractor {command[0]}` to be started once, but torchrun started 2 of it"
+    torchrun(2)
+    found = CliRunner().invoke(app, [command])
+    told = f"expected `attractor {command}` to be started once, but torchrun started 2 of it"
     assert str(found.exception).startswith(told)
-    assert not list(tmp_path.iterdir())
+
+
+def test_what_they_share_and_what_one_does_alone_is_not(torchrun: Callable[[int], None]) -> None:
+    torchrun(2)
+    assert CliRunner().invoke(app, ["run", "demo", "--dry-run"]).exit_code == 0
+    torchrun(1)
+    assert CliRunner().invoke(app, ["list", "tasks"]).exit_code == 0

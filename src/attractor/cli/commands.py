@@ -1,6 +1,7 @@
 """All commands of `attractor`, and what it answers to mistakes."""
 
 import logging
+import os
 import sys
 from typing import Annotated
 
@@ -24,6 +25,9 @@ from attractor.cli.text import Formatter, warn
 from attractor.cli.track import track
 from attractor.cli.verify import verify
 from attractor.errors import InputError, RunError
+
+SHARED = "run"
+"""The one command that processes of torchrun share; each would do all of any other."""
 
 app = typer.Typer(
     help="Memory that lasts: recurrent cells, learned optimisers and continual learning.",
@@ -63,6 +67,7 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
@@ -72,6 +77,10 @@ def _options(
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Formatter("%(levelname)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])
+    if context.invoked_subcommand != SHARED and "TORCHELASTIC_RUN_ID" in os.environ:
+        from attractor.team import refuse_together  # torch, for which --help need not wait
+
+        refuse_together(f"attractor {context.invoked_subcommand}")
 
 
 def main() -> None:

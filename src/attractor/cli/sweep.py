@@ -62,9 +62,7 @@ def sweep(
     from attractor.files import check_target
     from attractor.runs.engines import Places
     from attractor.runs.memory import keep_memory
-    from attractor.team import refuse_together
 
-    refuse_together("attractor sweep")
     keep_memory()
     if report is not None:
         check_target(report, "--report")
