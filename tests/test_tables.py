@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from attractor.errors import InputError
-from attractor.tables import fits, lookup, make, search
+from attractor.tables import code_in, fits, lookup, make, search
 
 
 class Box:
@@ -179,3 +179,25 @@ def test_a_mistake_of_the_thing_itself_is_not_blamed_on_its_options() -> None:
 )
 def test_what_fits(value: Any, hint: Any, answer: bool) -> None:
     assert fits(value, hint) is answer
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["os:system", "os.path:join", "a:b.c", "os:", ":os", "os", "os:sys tem", "os::system", "1:2"],
+)
+def test_all_that_is_imported_is_found_before(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def importing(module: str) -> None:
+        tried.append(module)
+        raise ImportError
+
+    monkeypatch.setattr("attractor.tables.import_module", importing)
+    with pytest.raises(InputError):
+        lookup("box", TABLE, name)
+    assert [one for _, one in code_in(name)] == ([name] if tried else [])
+
+
+def test_code_is_found_wherever_it_stands() -> None:
+    content = {"a": {"b": ["x", {"c": "os:system"}]}, "d": ("a:b",), "e": 3, "f": "word: word"}
+    assert list(code_in(content)) == [("a.b.c", "os:system"), ("d", "a:b")]

@@ -8,7 +8,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
@@ -98,14 +98,44 @@ def make(kind: str, table: Mapping[str, Callable[..., Any]], spec: Any, **given:
         ) from error
 
 
+def code_in(content: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """All that a configuration would have imported, each with the key that it stands at.
+
+    `lookup` imports nothing that is not of this form, so what has none of it runs no code.
+
+    Args:
+        content: tables, lists and plain values.
+        key: of the content itself.
+
+    Example:
+        >>> list(code_in({"model": {"cell": ["lstm", "mycells:MyCell"]}, "task": "a: b"}))
+        [('model.cell', 'mycells:MyCell')]
+    """
+    if isinstance(content, Mapping):
+        for name, one in content.items():
+            yield from code_in(one, f"{key}.{name}" if key else str(name))
+    elif isinstance(content, list | tuple):
+        for one in content:
+            yield from code_in(one, key)
+    elif isinstance(content, str) and _is_code(content):
+        yield key, content
+
+
+def _is_code(name: str) -> bool:
+    """Whether a name has the form of ``module:Class``; dots are allowed on both sides."""
+    module, colon, path = name.partition(":")
+    parts = (*module.split("."), *path.split("."))
+    return bool(colon) and all(part.isidentifier() for part in parts)
+
+
 def _imported(kind: str, name: str) -> Any:
-    """What ``module:Class`` names; dots are allowed on both sides."""
-    module, _, path = name.partition(":")
-    if not all(part.isidentifier() for part in (*module.split("."), *path.split("."))):
+    """What ``module:Class`` names."""
+    if not _is_code(name):
         raise InputError(
             f"expected a {kind} of your own as module:Class, but got {name!r}. "
             "Try such as mycells:MyCell, for the class MyCell in mycells.py."
         )
+    module, _, path = name.partition(":")
     search(Path())
     try:
         found: Any = import_module(module)

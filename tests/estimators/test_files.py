@@ -187,6 +187,10 @@ def test_damage_is_one_sentence(tmp_path: Path) -> None:
     written(network={**card["network"], "cell": "os:system"})
     with pytest.raises(InputError, match="which holds no code"):
         load(tmp_path)
+    for part in ("params", "network"):
+        written(**{part: {**card[part], "name": "os:system"}})
+        with pytest.raises(InputError, match=rf"but its {part}.name is 'os:system', code that"):
+            load(tmp_path)
     written(version=3)
     with pytest.raises(InputError, match="version 2 .* but got 'estimator' of version 3"):
         load(tmp_path)

@@ -1,6 +1,8 @@
 """Learned rules on disk."""
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from attractor.optimisers import (
     save_rule,
     shipped,
 )
+from attractor.optimisers.choose import choose
 from attractor.optimisers.files import about, load_pretrained
 
 
@@ -145,3 +148,53 @@ def test_a_rule_of_ones_own_is_loaded_by_its_class(tmp_path: Path) -> None:
         load_rule(path)
     with pytest.raises(InputError, match="expected the weights of meta_sgd in .* are of half"):
         load_rule(path, MetaSGD)
+
+
+@pytest.fixture
+def strange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A rule whose cell is of a module that is gone from memory, and leaves a mark if imported."""
+    mark = tmp_path / "imported"
+    lines = ["from attractor.cells import GRUCell", f"open({str(mark)!r}, 'w').close()"]
+    (tmp_path / "strange_cells.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    save_rule(LSTMOptimiser(cell=CELL, hidden_size=3), tmp_path / "r.safetensors")
+    del sys.modules["strange_cells"]
+    mark.unlink()
+    return tmp_path / "r.safetensors"
+
+
+CELL = "strange_cells:GRUCell"
+REFUSED = f"its cell is '{CELL}', code that would be imported and called. .* code=\\['{CELL}'\\]"
+
+
+def test_a_file_that_names_code_is_refused(strange: Path) -> None:
+    model = torch.nn.Linear(3, 1)
+    ways: tuple[Callable[[], Any], ...] = (
+        lambda: load_rule(strange),
+        lambda: load_rule(strange, LSTMOptimiser, code=["strange_cells:LSTMCell"]),
+        lambda: choose({"name": "lstm", "pretrained": str(strange)}, model),
+        lambda: choose({"name": "lstm", "pretrained": str(strange), "cell": "os:system"}, model),
+    )
+    for load in ways:
+        with pytest.raises(InputError, match=REFUSED):
+            load()
+    assert about(strange)["options"]["cell"] == CELL
+    assert not strange.with_name("imported").exists()
+
+
+def test_code_that_is_named_beside_the_file_may_stand_in_it(strange: Path) -> None:
+    rule: Any = load_rule(strange, code=[CELL])
+    assert type(rule.stack.cells[0]).__name__ == "GRUCell"
+    spec = {"name": "lstm", "pretrained": str(strange), "cell": CELL}
+    found: Any = choose(spec, torch.nn.Linear(3, 1))
+    assert found.options["cell"] == CELL
+    for more in ({"hidden_size": 3}, {"cell": "gru"}, {"head": CELL}):
+        with pytest.raises(InputError, match="expected no options beside the weights"):
+            choose({**spec, **more}, torch.nn.Linear(3, 1))
+
+
+def test_code_that_a_file_does_not_name_is_not_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "r.safetensors"
+    save_rule(LSTMOptimiser(), path)
+    with pytest.raises(InputError, match="expected no options beside the weights .* but got cell"):
+        choose({"name": "lstm", "pretrained": str(path), "cell": CELL}, torch.nn.Linear(3, 1))

@@ -91,7 +91,7 @@ def test_the_best_variants_are_looked_into_and_the_others_named(
         done = json.loads((folder / "done.json").read_text())
         (folder / "done.json").write_text(json.dumps(done | {"test": {"accuracy": rate}}))
     write_run(tmp_path, "9 net", status="unfinished")
-    monkeypatch.setattr(inside, "_inside", lambda label, run, data: Inside(label, run.seed, (), ()))
+    monkeypatch.setattr(inside, "_inside", lambda label, run, *_: Inside(label, run.seed, (), ()))
     runs = load_runs([tmp_path])
     (found,) = looked_into(runs).values()
     assert [one.label for one in found] == ["1 net", "3 net", "2 net", "4 net"]

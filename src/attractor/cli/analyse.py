@@ -5,10 +5,14 @@ from typing import Annotated
 
 import typer
 
+from attractor.cli.ignored import refuse_ignored
+from attractor.cli.run import DATA_HELP, TRUST_HELP
+
 MAPS = ("cobweb", "bifurcation")
 
 
 def analyse(
+    context: typer.Context,
     what: Annotated[
         str, typer.Argument(help="The folder of a finished run; or cobweb, or bifurcation.")
     ],
@@ -22,7 +26,8 @@ def analyse(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="What to write; a page for a run.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="The data root of a run.")] = None,
+    data: Annotated[Path | None, typer.Option(help=f"Of a run. {DATA_HELP}")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
     """See a trained run, or a map of the line, as a dynamical system."""
     from attractor.errors import InputError
@@ -33,8 +38,11 @@ def analyse(
                 f"expected cobweb or bifurcation for --map, but got {what!r}. "
                 "Try attractor analyse cobweb --map 'tanh(3*x)'."
             )
-        _run(Path(what), out or Path("analysis.html"), data)
+        refuse_ignored(context, "a run", {"what", "out", "data", "trust"})
+        _run(Path(what), out or Path("analysis.html"), data, trust)
         return
+    takes = {"what", "map_", "start", "low", "high", "out"}
+    refuse_ignored(context, what, takes | ({"steps"} if what == "cobweb" else set()))
     if map_ is None:
         example = "tanh(3*x)" if what == "cobweb" else "r*x*(1-x)"
         raise InputError(f"expected a map, but got none. Try --map '{example}'.")
@@ -82,11 +90,11 @@ def _bifurcation(text: str, start: float, low: float | None, high: float | None,
     typer.echo(str(out))
 
 
-def _run(folder: Path, out: Path, data: Path | None) -> None:
+def _run(folder: Path, out: Path, data: Path | None, trust: bool) -> None:
     from attractor.files import check_target
     from attractor.report.analysis import analysis
     from attractor.report.build import write
 
     check_target(out, "--out")
-    write(analysis(folder, data=data), out)
+    write(analysis(folder, data=data, trust=trust), out)
     typer.echo(str(out))

@@ -1,12 +1,13 @@
 """``attractor report``: saved runs as one HTML page."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from attractor.cli.ignored import refuse_ignored
-from attractor.cli.run import DATA_HELP
+from attractor.cli.run import DATA_HELP, TRUST_HELP
 
 
 def report(
@@ -26,6 +27,7 @@ def report(
         typer.Option("--inside", help="Look into a network of each variant, too; images it made."),
     ] = False,
     data: Annotated[Path | None, typer.Option(help=DATA_HELP, show_default=False)] = None,
+    trust: Annotated[bool, typer.Option("--trust", help=f"With --inside: {TRUST_HELP}")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="With --watch: 0 for any.")] = 8420,
 ) -> None:
     """Write one self-contained page about saved runs, or serve it to this machine alone."""
@@ -33,7 +35,11 @@ def report(
         refuse_ignored(context, "--watch", {"runs", "title", "watch", "port"})
         _watch(runs, title, port)
         return
-    refuse_ignored(context, "a page", {"runs", "out", "title", "inside", "data"})
+    takes = {"runs", "out", "title", "inside"}
+    if inside:
+        refuse_ignored(context, "a page", takes | {"data", "trust"})
+    else:
+        refuse_ignored(context, "a page without --inside", takes)
     from attractor.cli.text import warn
     from attractor.report import build, write
     from attractor.results.benchmark import load
@@ -48,7 +54,10 @@ def report(
     if inside:
         from attractor.report.inside import looked_into
 
-        seen = looked_into(whole, data)
+        seen = looked_into(whole, data, trust=trust)
+        for look in chain(*seen.values()):
+            if look.note:
+                warn(f"{look.label}, seed {look.seed}: {look.note}")
     write(build(whole, title, damaged, benchmarks=benchmarks, inside=seen), out)
     typer.echo(str(out))
 

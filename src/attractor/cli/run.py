@@ -14,6 +14,10 @@ from attractor.cli.track import TRACK_HELP, following
 from attractor.errors import InputError, unknown
 
 DATA_HELP = "Data root; by default $ATTRACTOR_DATA, else the platform's cache folder."
+TRUST_HELP = (
+    "Import and call code that a run's own file names as module:Class. That code may do anything: "
+    "only for runs of people whom you trust."
+)
 MOST_SEEDS = 10_000
 DRY = {"name", "change", "only", "seed", "out", "data", "device", "jobs", "dry_run", "quiet"}
 """The options that may stand beside ``--dry-run``: all that say what is run, and how."""
@@ -138,7 +142,8 @@ def _configs(name: str, changes: list[str], only: list[str], seeds: list[int]) -
     from attractor.experiments.table import load
     from attractor.experiments.train import runs_of
 
-    single = read_run(Path(name), changes) if name.endswith(".toml") else None
+    # whoever names a file to be run says that it is to be run, with what it names
+    single = read_run(Path(name), changes, trust=True) if name.endswith(".toml") else None
     if single is None:
         title, experiment = load(name, [*changes, *([f"seeds={seeds}"] if seeds else [])])
         return list(runs_of(title, experiment, only))

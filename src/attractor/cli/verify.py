@@ -5,20 +5,21 @@ from typing import Annotated
 
 import typer
 
-from attractor.cli.run import DATA_HELP
+from attractor.cli.run import DATA_HELP, TRUST_HELP
 from attractor.cli.text import visible, warn
 
 
 def verify(
     runs: Annotated[list[Path], typer.Argument(help="Folders of finished runs.")],
     data: Annotated[Path | None, typer.Option(help=DATA_HELP, show_default=False)] = None,
+    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
     """Repeat runs in a temporary folder, and compare all their numbers bit for bit."""
     from attractor.experiments.repeat import verify as repeated
 
     different = False
     for folder in runs:
-        found = repeated(folder, data=data)
+        found = repeated(folder, data=data, trust=trust)
         for one in found.elsewhere:
             warn(f"{folder.name} ran elsewhere: {one}")
         if found.same:

@@ -22,6 +22,7 @@ from attractor.estimators.base import RecurrentEstimator, network_of
 from attractor.estimators.classifier import RecurrentClassifier
 from attractor.estimators.regressor import RecurrentRegressor
 from attractor.files import write_atomic
+from attractor.tables import code_in
 from attractor.tasks.series import Scaled
 
 CARD = "model.json"
@@ -206,7 +207,14 @@ def _made(card: dict[str, Any], tensors: dict[str, Tensor]) -> RecurrentEstimato
     """The estimator that a card and its tensors are."""
     if card["kind"] not in KINDS:
         raise unknown("kind of estimator", card["kind"], KINDS)
-    _expect_known(*(card[one]["cell"] for one in ("params", "network") if one in card))
+    made_of = {one: card[one] for one in ("params", "network") if one in card}
+    _expect_known(*(one["cell"] for one in made_of.values()))
+    if found := next(code_in(made_of), None):
+        key, name = found
+        raise InputError(
+            f"expected a model made of attractor's own parts, but its {key} is {name!r}, code that "
+            "would be imported and called. A saved model holds no code: fit it again."
+        )
     if card["version"] == 1 and card["params"]["cell"] == "nru":  # which had its equations' sum
         options = {"average_heads": False, "feedback": 1.0, **(card["params"]["options"] or {})}
         card["params"]["options"] = options

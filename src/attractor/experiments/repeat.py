@@ -10,15 +10,18 @@ from typing import Any, NamedTuple
 from attractor.errors import InputError
 from attractor.experiments.changes import changed, resized
 from attractor.experiments.config import RunConfig, validated
-from attractor.experiments.files import read_toml
+from attractor.experiments.files import EXPERIMENTS, read_toml, with_bases
 from attractor.experiments.kinds import kind
 from attractor.experiments.read import check_budget
 from attractor.experiments.train import run_folder, train
 from attractor.runs.environment import differences, read, segments
 from attractor.runs.folder import CONFIG, DONE, LOG_FILE, damage
+from attractor.tables import code_in
 
 NAMES = {"experiment", "label", "seed"}
 """What the file of one run says, and that of an experiment does not."""
+TEXTS = {"title", "description", "label"}
+"""What is shown and never looked up."""
 TIMES = {"seconds", "seconds_per_level", "seconds_per_task", "log", "sha256"}
 """What two equal runs need not have in common, or is compared line by line."""
 
@@ -37,16 +40,20 @@ class Verdict(NamedTuple):
         return not self.difference
 
 
-def read_run(path: Path, changes: Iterable[str] = ()) -> RunConfig | None:
+def read_run(path: Path, changes: Iterable[str] = (), *, trust: bool = False) -> RunConfig | None:
     """The one run whose complete configuration a file holds, or None if it is of an experiment.
 
     Args:
         path: ``config.toml`` of a run folder, or a copy of it.
         changes: ``a.b=value``; they make it another run.
+        trust: let it name code, as ``module:Class``, which is imported and called once the run is
+            made. Without it, such a file is refused before anything is imported.
     """
     content = read_toml(path)
     if not content.keys() >= NAMES:
         return None
+    if not trust:
+        _refuse_code(content, path)
     changes = list(changes)
     new = changed(content, changes)
     check_budget(content.get("budget"), new.get("budget"))
@@ -55,14 +62,30 @@ def read_run(path: Path, changes: Iterable[str] = ()) -> RunConfig | None:
     return validated(kind(str(new.get("kind"))).run, new, path.name)
 
 
-def verify(folder: Path, *, data: Path | None = None) -> Verdict:
+def _refuse_code(content: Mapping[str, Any], path: Path) -> None:
+    """Refuse the file of a run that names what is in no table and in no experiment of ours."""
+    found = list(code_in({name: part for name, part in content.items() if name not in TEXTS}))
+    if not found:
+        return
+    own = {name for one in EXPERIMENTS.values() for _, name in code_in(with_bases(one))}
+    if others := [one for one in found if one[1] not in own]:
+        key, name = others[0]
+        raise InputError(
+            f"expected a run made of attractor's own parts in {path}, but its {key} is {name!r}, "
+            "code that would be imported and called. If you trust whoever made the run, try "
+            "--trust on the command line, or trust=True in Python."
+        )
+
+
+def verify(folder: Path, *, data: Path | None = None, trust: bool = False) -> Verdict:
     """Repeat a finished run in a temporary folder, and compare the two bit for bit.
 
     Args:
         folder: of the run.
         data: the data root.
+        trust: let the run name code of a module, which is then imported and called.
     """
-    config = read_run(folder / CONFIG) if (folder / CONFIG).is_file() else None
+    config = read_run(folder / CONFIG, trust=trust) if (folder / CONFIG).is_file() else None
     if config is None or not (folder / DONE).is_file():
         got = "a run that is not done" if config else "no run"
         raise InputError(

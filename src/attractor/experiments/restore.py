@@ -14,14 +14,17 @@ from attractor.runs.drive import Context, never
 from attractor.runs.folder import CONFIG
 
 
-def restored(folder: Path, *, data: Path | None = None) -> tuple[RunConfig, Any]:
+def restored(
+    folder: Path, *, data: Path | None = None, trust: bool = False
+) -> tuple[RunConfig, Any]:
     """The configuration of a run and its process as the last checkpoint left it.
 
     Args:
         folder: of the run.
         data: the data root.
+        trust: let the run name code of a module, which is then imported and called.
     """
-    config = read_run(folder / CONFIG) if (folder / CONFIG).is_file() else None
+    config = read_run(folder / CONFIG, trust=trust) if (folder / CONFIG).is_file() else None
     if config is None:
         raise InputError(
             f"expected the folder of a run at {folder}, but there is no {CONFIG} in it. "

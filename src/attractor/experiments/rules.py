@@ -16,6 +16,7 @@ from attractor.optimisers.files import about, chosen, load_pretrained, shipped_f
 from attractor.runs.checkpoint import candidates
 from attractor.runs.drive import Context, Every, drive
 from attractor.runs.folder import LOG_FILE
+from attractor.tables import code_in
 from attractor.training.process import Diverged, Row
 
 SUFFIX = ".safetensors"
@@ -82,7 +83,8 @@ def train_rule(
         raise RunError(
             f"{who}: {error.reason}. {error.advice} The weights are in {kept}."
         ) from error
-    rule = load_rule(out, type(made[0].rule)) if made else load_rule(out)
+    code = [name for _, name in code_in(config.optimiser)]
+    rule = load_rule(out, type(made[0].rule) if made else None, code=code)
     shutil.rmtree(folder)
     return rule
 

@@ -11,6 +11,7 @@ from attractor.optimisers.attach import sizes
 from attractor.optimisers.files import load_pretrained, load_rule, shipped
 from attractor.optimisers.rule import Rule
 from attractor.optimisers.table import Maker, optimiser_entry
+from attractor.tables import code_in
 
 logger = logging.getLogger(__name__)
 
@@ -28,8 +29,10 @@ def choose(
     """What makes the optimiser of a specification for a model.
 
     A learned one has the weights that ``pretrained`` names: those that come with attractor, or a
-    file of the user's. Without it they are those that come with attractor, if no options ask for
-    another form of the rule; ``pretrained = false`` is a rule that is not trained yet.
+    file of the user's. The options are those of the weights; only code that a file names, such as a
+    cell of the user's own, is to be named beside it. Without ``pretrained`` the weights are those
+    that come with attractor, if no options ask for another form of the rule; ``pretrained = false``
+    is a rule that is not trained yet.
 
     Args:
         spec: a key of ``OPTIMISERS`` or ``module:Class``, or a table with ``name`` and options.
@@ -82,13 +85,18 @@ def pretrained_for(kind: str, shown: Tensor | None = None) -> Rule | None:
 
 
 def _weights(kind: type[Rule], pretrained: object, options: dict[str, Any]) -> Rule:
+    """Those of a name or a file; a configuration names the code that a file may name."""
+    file = isinstance(pretrained, str) and pretrained.endswith(SUFFIX)
+    code = dict(code_in(options)) if file else {}
+    if file and code == options:
+        rule = load_rule(str(pretrained), kind, code=code.values())
+        if options.items() <= rule.options.items():
+            return rule
     if options:
         raise InputError(
             f"expected no options beside the weights {pretrained!r} of {kind.key}, which decide "
             f"them, but got {', '.join(options)}. Leave pretrained out to train another form."
         )
-    if isinstance(pretrained, str) and pretrained.endswith(SUFFIX):
-        return load_rule(pretrained, kind)
     return load_pretrained(kind.key, str(pretrained))
 
 

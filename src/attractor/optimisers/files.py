@@ -1,6 +1,7 @@
 """Learned rules on disk: safetensors with their kind, version and options in the header."""
 
 import json
+from collections.abc import Collection
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from safetensors.torch import save
 from attractor.errors import InputError, unknown
 from attractor.files import write_atomic
 from attractor.optimisers.rule import Rule, needs_size
+from attractor.tables import code_in
 
 HEADER = {"kind", "version", "options", "about"}
 LOADERS = {"small_fc": "load_published", "celo": "load_celo", "velo": "load_velo"}
@@ -52,13 +54,17 @@ def save_rule(rule: Rule, path: str | Path, *, about: dict[str, Any] | None = No
     write_atomic(Path(path), save(tensors, header))
 
 
-def load_rule(path: str | Path, kind: type[Rule] | None = None) -> Rule:
+def load_rule(
+    path: str | Path, kind: type[Rule] | None = None, *, code: Collection[str] = ()
+) -> Rule:
     """The rule that `save_rule` wrote.
 
     Args:
         path: the file.
         kind: the class of a rule of your own, for a file names no code; those of attractor are
             known by their keys.
+        code: what its options may name as ``module:Class``, such as a cell of your own, which is
+            then imported; a file that names anything else is refused.
     """
     header, tensors = _read(Path(path))
     kind = _kind(header["kind"], path, kind)
@@ -68,17 +74,39 @@ def load_rule(path: str | Path, kind: type[Rule] | None = None) -> Rule:
             f"{header['version']}. Meta-train it again, or use the release that wrote it."
         )
     try:
-        rule: Rule = kind(**json.loads(header["options"]))
+        options = json.loads(header["options"])
+    except ValueError as error:
+        raise _misfit(kind, path) from error
+    _refuse_code(options, path, code)
+    try:
+        rule: Rule = kind(**options)
         # in the type in which they were saved, and in memory of their own: in that of the file they
         # may lie askew, and a copy of the rule would then round otherwise
         own = {name: value.clone() for name, value in tensors.items()}
         rule.load_state_dict(own, assign=True)
     except (InputError, RuntimeError, TypeError, ValueError) as error:
-        raise InputError(
-            f"expected the weights of the rule {kind.key!r} in {path}, but they do not fit its "
-            "options: the file is damaged. Get it again, or meta-train it again."
-        ) from error
+        raise _misfit(kind, path) from error
     return rule
+
+
+def _misfit(kind: type[Rule], path: str | Path) -> InputError:
+    return InputError(
+        f"expected the weights of the rule {kind.key!r} in {path}, but they do not fit its "
+        "options: the file is damaged. Get it again, or meta-train it again."
+    )
+
+
+def _refuse_code(options: Any, path: str | Path, known: Collection[str]) -> None:
+    """Refuse a file that names what is neither attractor's nor known to who loads it."""
+    others = ((key, name) for key, name in code_in(options) if name not in known)
+    if found := next(others, None):
+        key, name = found
+        raise InputError(
+            f"expected a rule made of attractor's own parts in {path}, but its {key} is {name!r}, "
+            "code that would be imported and called. If you trust whoever made the file, try "
+            f"load_rule(path, code=[{name!r}]), or {key} = {name!r} beside pretrained in a "
+            "configuration."
+        )
 
 
 def _kind(key: str, path: str | Path, own: type[Rule] | None) -> type[Rule]:

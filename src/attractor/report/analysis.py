@@ -9,17 +9,18 @@ from attractor.report.build import page
 from attractor.report.looking import SAMPLES, seen_in
 
 
-def analysis(folder: Path, *, data: Path | None = None) -> str:
+def analysis(folder: Path, *, data: Path | None = None, trust: bool = False) -> str:
     """One page about a finished run: gates, fixed points, gradients, curvature, what applies.
 
     Args:
         folder: of the run.
         data: the data root.
+        trust: let the run name code of a module, which is then imported and called.
 
     Returns:
         The page; it holds its styles, scripts and data. The run is not changed.
     """
-    config, process = restored(Path(folder), data=data)
+    config, process = restored(Path(folder), data=data, trust=trust)
     model = model_of(process).eval().cpu()
     sections = list(seen_in(process, model))
     return page(

@@ -43,17 +43,20 @@ class Inside:
     note: str = ""
 
 
-def looked_into(runs: Sequence[Run], data: Path | None = None) -> dict[str, list[Inside]]:
+def looked_into(
+    runs: Sequence[Run], data: Path | None = None, *, trust: bool = False
+) -> dict[str, list[Inside]]:
     """By experiment and budget, what is inside the first finished run of the best variants.
 
     Args:
         runs: as a report takes them.
         data: the data root.
+        trust: let runs name code of a module, which is then imported and called.
     """
     parts: dict[str, list[Run]] = {}
     for run in runs:
         parts.setdefault(f"{run.experiment}/{run.budget}", []).append(run)
-    return {key: [_first(one, data) for one in _chosen(part)] for key, part in parts.items()}
+    return {key: [_first(one, data, trust) for one in _chosen(part)] for key, part in parts.items()}
 
 
 def _chosen(runs: Sequence[Run]) -> list[Group]:
@@ -63,18 +66,18 @@ def _chosen(runs: Sequence[Run]) -> list[Group]:
     return [groups[row.label] for row in summary(runs) if row.n][:MOST]
 
 
-def _first(group: Group, data: Path | None) -> Inside:
+def _first(group: Group, data: Path | None, trust: bool) -> Inside:
     done = [run for run in group.runs if run.status == "done"]
-    return _inside(group.label, min(done, key=lambda run: run.seed), data)
+    return _inside(group.label, min(done, key=lambda run: run.seed), data, trust)
 
 
-def _inside(label: str, run: Run, data: Path | None) -> Inside:
+def _inside(label: str, run: Run, data: Path | None, trust: bool) -> Inside:
     """What is seen in one run: as far as it can be, and in a note why not further."""
     seen: list[Seen] = []
     images: tuple[str, ...] = ()
     note = ""
     try:
-        _, process = restored(run.folder, data=data)
+        _, process = restored(run.folder, data=data, trust=trust)
         model = model_of(process).eval().cpu()
         images = tuple(gallery(model))
         if not images:

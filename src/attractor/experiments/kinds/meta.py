@@ -14,6 +14,7 @@ from attractor.meta.settings import bounds
 from attractor.meta.trainer import options_of
 from attractor.optimisers import Rule, load_rule
 from attractor.optimisers.files import load_pretrained
+from attractor.tables import code_in
 from attractor.training.schedules import Schedule
 
 
@@ -84,8 +85,11 @@ def begun(rule: Rule, meta: Meta) -> Rule:
     """The rule with the weights that it is to begin with, some of them frozen."""
     if meta.start is not None:
         named = meta.start.endswith(".safetensors")
+        code = [name for _, name in code_in(rule.options)]  # which the configuration names itself
         begin = (
-            load_rule(meta.start, type(rule)) if named else load_pretrained(rule.key, meta.start)
+            load_rule(meta.start, type(rule), code=code)
+            if named
+            else load_pretrained(rule.key, meta.start)
         )
         if (type(begin), begin.options) != (type(rule), rule.options):
             raise InputError(
