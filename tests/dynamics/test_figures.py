@@ -21,7 +21,8 @@ from attractor.dynamics.plots import (
     subplots,
 )
 from attractor.errors import InputError
-from attractor.report.papers import FIGURES, draw
+from attractor.report.papers import FIGURES, draw, listed
+from attractor.report.papers.table import ABSENT
 from attractor.reproduction.computed.adding import additions
 from attractor.reproduction.computed.systems import CELL_STATES
 
@@ -140,6 +141,10 @@ def test_figures_are_listed() -> None:
     done = run.invoke(app, ["figure"])
     assert done.exit_code == 0
     assert all(name in done.output for name in FIGURES)
+    names = [*listed()]
+    assert names.index("kuo-6.3") < names.index("kuo-6.11") < names.index("kuo-6.14")
+    assert "kuo-6.14      Not drawn: " in done.output
+    assert not {*ABSENT} & {*FIGURES}
 
 
 @pytest.mark.parametrize(
@@ -150,7 +155,8 @@ def test_figures_are_listed() -> None:
         (["analyse", "cobweb", "--map", "x*x", "--start", "2"], "leaves all bounds"),
         (["analyse", "nowhere"], "expected the folder of a run"),
         (["analyse", "nowhere", "--map", "x"], "expected cobweb or bifurcation"),
-        (["figure", "decaynet-3"], "name of a known figure"),
+        (["figure", "decaynet-8"], "name of a known figure"),
+        (["figure", "kuo-6.15"], "no.* of HCN and MLP with four strategies on incremental CIFAR-1"),
         (["figure", "decaynet-2", "--out", "x.gif"], "ends in .svg"),
     ],
 )

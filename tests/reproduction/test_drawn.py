@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from attractor.report.papers import draw, kept
+from attractor.report.papers import draw, kept, trainings
 from attractor.report.papers.table import FIGURES
 from attractor.reproduction import TARGETS
 from attractor.reproduction.outcomes import Outcomes, Row
@@ -29,8 +29,16 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
         for seed, logged in losses.items()
         for step, value in logged.items()
     ]
+    measured = {0: {10: 0.2, 15: 0.4}, 1: {15: 0.6}}
+    rows += [
+        Row(*head, seed, "a", "valid", step, name, value)
+        for seed, logged in measured.items()
+        for step, value in logged.items()
+        for name in ("accuracy", "error")
+    ]
     only: Callable[[str], Outcomes] = {"some": Outcomes(rows)}.__getitem__
     monkeypatch.setattr(kept, "stored", only)
+    monkeypatch.setattr(trainings, "stored", only)
 
 
 @pytest.mark.usefixtures("made_up")
@@ -55,11 +63,64 @@ def test_a_map_has_learnt_levels_to_the_right_and_is_white_where_none_came() -> 
 
 @pytest.mark.usefixtures("made_up")
 def test_losses_are_averaged_geometrically_where_all_seeds_have_one() -> None:
-    (ax,) = kept.losses({"here": ("some", {"A": "ours"})}).axes
+    (ax,) = trainings.losses({"here": ("some", {"A": "ours"})}).axes
     mean, *seeds = ax.get_lines()
     assert np.allclose(mean.get_xdata(), [5, 10])
     assert np.allclose(np.asarray(mean.get_ydata()), [2, 10])
     assert [np.asarray(line.get_ydata()).tolist() for line in seeds] == [[4, 1], [1, 100]]
+
+
+@pytest.mark.usefixtures("made_up")
+def test_beside_losses_stands_how_each_seed_ended() -> None:
+    left, right = trainings.ended({"here": ("some", {"A": "ours"})}, "valid").axes
+    (mean,) = left.get_lines()
+    assert np.allclose(np.asarray(mean.get_ydata()), [2, 10])
+    shade = np.asarray(left.collections[0].get_paths()[0].vertices)
+    assert {*shade[shade[:, 0] == 5, 1]} == {1, 4}
+    assert left.get_ylim()[1] == pytest.approx(3 * 2)  # the loss of 100 has left the panel
+    seeds, middle = right.get_lines()
+    assert np.allclose(np.asarray(seeds.get_xdata()), [40, 60])
+    assert np.allclose(np.asarray(middle.get_xdata()), 50)
+    (bar,) = right.collections
+    (interval,) = bar.get_paths()
+    assert np.ptp(np.asarray(interval.vertices)[:, 0]) == pytest.approx(2 * 127.062)  # 12.7 errors of 10
+    assert [one.get_text() for one in right.get_yticklabels()] == ["ours (2 seeds)"]
+    assert right.get_xlabel() == "validation accuracy at the end, percent"
+
+
+@pytest.mark.usefixtures("made_up")
+def test_beside_losses_stands_what_was_measured_on_the_way() -> None:
+    _, right = trainings.evaluated("some", {"A": "ours"}, "error", "error").axes
+    (line,) = right.get_lines()
+    assert np.allclose(line.get_xdata(), [10, 15])
+    assert np.allclose(np.asarray(line.get_ydata()), [20, 50])
+
+
+@pytest.mark.usefixtures("made_up")
+def test_a_course_of_one_level_is_a_mark() -> None:
+    (ax,) = kept.measures("some", "A", {"task_1": "first", "task_2": "second"}).axes
+    assert [line.get_label() for line in ax.get_lines()] == ["first (2 seeds)", "second (2 seeds)"]
+    assert {line.get_marker() for line in ax.get_lines()} == {""}
+    kept.draw_course(ax, {0: {1: 0.5}}, 2, "alone")
+    assert ax.get_lines()[-1].get_marker() == "o"
+
+
+def test_lines_are_told_apart_by_dashes_once_colours_begin_anew() -> None:
+    assert [kept.dash(place) for place in (0, 6, 7, 13, 14)] == ["-", "-", "--", "--", "-."]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("chandar-3.7", [3, 3]),
+        ("chandar-4.6", [9, 18]),  # circles, and a mean
+        ("chandar-4.8", [4, 8, 3, 6, 3, 6]),
+        ("chandar-5.1", [3]),
+        ("decaynet-3", [4, 8]),
+    ],
+)
+def test_every_variant_of_a_quick_figure_is_stored(name: str, lines: list[int]) -> None:
+    assert [len(ax.get_lines()) for ax in draw(name).axes] == lines
 
 
 @pytest.mark.parametrize(

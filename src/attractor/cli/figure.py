@@ -13,13 +13,12 @@ def figure(
     ] = Path("figure.svg"),
 ) -> None:
     """Draw a figure of the papers anew; without a name, list those that can be drawn."""
-    from attractor.report.papers import FIGURES, draw
+    from attractor.report.papers import draw, listed
 
     if name is None:
         from attractor.cli.tables import table
 
-        rows = [[key, (make.__doc__ or "").split("\n")[0]] for key, make in FIGURES.items()]
-        table(["figure", "what it shows"], rows)
+        table(["figure", "what it shows"], [*listed().items()])
         return
     from attractor.dynamics.plots import check_format, save
 

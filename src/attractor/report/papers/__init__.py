@@ -2,3 +2,4 @@
 
 from attractor.report.papers.table import FIGURES as FIGURES
 from attractor.report.papers.table import draw as draw
+from attractor.report.papers.table import listed as listed

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from attractor.dynamics import path_lengths, shortest_paths
 from attractor.dynamics.plots import draw_heatmap, draw_histogram, draw_lines, subplots
-from attractor.report.papers.kept import levels, matrices, race_of, races_of
+from attractor.report.papers.kept import levels, matrices, measures, race_of, races_of
+from attractor.report.papers.trainings import ended, evaluated
 from attractor.reproduction.computed.adding import copier, memory_changes
 from attractor.reproduction.races import RACES, Race
 from attractor.tasks import CopyMemory
@@ -28,6 +29,22 @@ GROWING = {
     "Small LSTM, GEM, Net2Net": "small, GEM, grows",
     "Large LSTM": "large LSTM",
     "Large LSTM, GEM": "large, GEM",
+}
+PIXELS = {
+    "NRU": "NRU",
+    "GORU": "GORU",
+    "GRU": "GRU",
+    "JANET": "JANET",
+    "LSTM": "LSTM",
+    "LSTM, chrono": "LSTM, chrono",
+    "SRU (statistical)": "statistical SRU",
+    "RNN-orth": "RNN, orthogonal",
+    "RNN-id": "RNN, identity",
+}
+SIZES = {
+    "heads": {"k 1": "1", "k 4, m 64, h 80": "4", "k 9": "9", "k 16": "16"},
+    "memory": {"m 36": "36", "k 4, m 64, h 80": "64", "m 144": "144"},
+    "units": {"h 30": "30", "k 4, m 64, h 80": "80", "h 160": "160"},
 }
 
 
@@ -58,6 +75,12 @@ def figure_3_5(simulations: int = 2_000) -> Figure:
         ticks = range(0, len(sizes), 5)
         ax.set_xticks(list(ticks), [str(sizes[tick]) for tick in ticks])
     return figure
+
+
+def figure_3_7() -> Figure:
+    """Reading two digits stroke by stroke: stored quick runs of 600 updates, evaluated thrice."""
+    labels = {name: name for name in ("LSTM", "TARDIS, REINFORCE", "TARDIS, Gumbel")}
+    return evaluated("strokes-quick", labels, "error", "validation error of a digit")
 
 
 def figure_4_1() -> Figure:
@@ -104,6 +127,11 @@ def figure_4_5() -> Figure:
     return race_of(Race("denoise-quick", "NRU"))
 
 
+def figure_4_6() -> Figure:
+    """Permuted pixels: stored quick runs, 14 x 14, 1,000 updates; losses, and the ends alone."""
+    return ended({"permuted MNIST, 14 x 14": ("psmnist-quick", PIXELS)}, "valid")
+
+
 def figure_4_7(lag: int = 30, steps: int = 600) -> Figure:
     """Gradient norms on the way, of NRU, JANET and an LSTM with chrono initialisation."""
     task = CopyMemory(lag)
@@ -124,6 +152,21 @@ def figure_4_7(lag: int = 30, steps: int = 600) -> Figure:
     axes[0, 0].set_yscale("log")
     draw_lines(losses, axes[0, 1], x="tens of updates", y="loss")
     return figure
+
+
+def figure_4_8() -> Figure:
+    """The sizes of an NRU: stored quick runs, 7 x 7, 900 updates; losses, and the ends alone."""
+    panels = {what: ("psmnist-sensitivity-quick", labels) for what, labels in SIZES.items()}
+    return ended(panels, "valid")
+
+
+def figure_5_1() -> Figure:
+    """Reading strokes, level by level: stored quick runs of one LSTM, as far as they came."""
+    names = {
+        f"{when}_accuracy": f"{what} level{'s' * (when != 'current')}"
+        for when, what in (("previous", "previous"), ("current", "current"), ("future", "future"))
+    }
+    return measures(LIFELONG["reading strokes"], "Small LSTM", names)
 
 
 def figure_5_2() -> Figure:

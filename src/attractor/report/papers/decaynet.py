@@ -9,7 +9,7 @@ import torch
 
 from attractor.dynamics import cell_map, cobweb, equilibria, expression
 from attractor.dynamics.plots import COLOURS, draw_cobweb, draw_violins, subplots
-from attractor.report.papers.kept import losses
+from attractor.report.papers.trainings import ended, losses
 from attractor.reproduction.computed.adding import adder_gates, trained_adder
 from attractor.reproduction.computed.systems import CELL_STATES
 from attractor.reproduction.outcomes import stored
@@ -34,6 +34,14 @@ def maps(texts: Sequence[tuple[str, float]], reach: float) -> Figure:
 def figure_1() -> Figure:
     """Catch and release: 0.5 x draws to the origin, tanh(3 x) drives away from it."""
     return maps([("0.5*x", 0.9), ("tanh(3*x)", 0.05)], 1.2)
+
+
+def figure_3() -> Figure:
+    """Stored quick runs on permuted pixels, 14 x 14, 500 updates: losses, and the ends alone."""
+    plain = {"DecayNet": "DecayNet", "LSTM": "LSTM"}
+    normalised = {f"{name}, batch norm": f"{name}, batch norm" for name in plain}
+    shown = ("psmnist-decaynet-quick", {**normalised, **plain})
+    return ended({"permuted MNIST, 14 x 14": shown}, "test")
 
 
 def figure_4() -> Figure:

@@ -1,4 +1,4 @@
-"""Figures of stored runs: courses along tasks, levels and updates, and spreads over seeds."""
+"""Figures of stored runs: courses along tasks and levels, races, and spreads over seeds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from attractor.dynamics.plots import draw_heatmap, draw_violins, subplots
+from attractor.dynamics.plots import COLOURS, draw_heatmap, draw_violins, subplots
 from attractor.reproduction.outcomes import Outcomes, stored
 from attractor.reproduction.races import Race, budgets, curves, named
 
@@ -40,10 +40,10 @@ def along(
         for place, (label, shown) in enumerate(labels.items()):
             runs = found.series(experiment, label, measure, "test")
             courses = {seed: dict(enumerate(values, start=1)) for seed, values in runs.items()}
-            _course(ax, courses, place, shown)
+            draw_course(ax, courses, place, shown)
         ax.set(xlabel=step, ylabel=f"{name}, percent")
         ax.xaxis.get_major_locator().set_params(integer=True)
-    _legend(figure, axes[0, 0])
+    draw_legend(figure, axes[0, 0])
     return figure
 
 
@@ -59,10 +59,29 @@ def levels(experiments: Mapping[str, str], labels: Mapping[str, str], measure: s
     for ax, (title, experiment) in zip(axes[0], experiments.items(), strict=True):
         found = stored(experiment)
         for place, (label, shown) in enumerate(labels.items()):
-            _course(ax, _by_level(found, experiment, label, measure), place, shown)
+            draw_course(ax, _by_level(found, experiment, label, measure), place, shown)
         ax.set(title=title, xlabel="level", ylabel=f"{measure.replace('_', ' ')}, percent")
         ax.xaxis.get_major_locator().set_params(integer=True)
-    _legend(figure, axes[0, 0])
+    draw_legend(figure, axes[0, 0])
+    return figure
+
+
+def measures(experiment: str, label: str, names: Mapping[str, str]) -> Figure:
+    """Several measures of one variant in one panel: means over seeds after each level.
+
+    Args:
+        experiment: whose runs learn level by level.
+        label: of the variant.
+        names: by measure, the name that is shown.
+    """
+    found = stored(experiment)
+    figure, axes = subplots(1, 1, size=4)
+    ax = axes[0, 0]
+    for place, (measure, shown) in enumerate(names.items()):
+        draw_course(ax, _by_level(found, experiment, label, measure), place, shown)
+    ax.set(xlabel="level", ylabel="accuracy, percent")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    draw_legend(figure, ax)
     return figure
 
 
@@ -87,26 +106,10 @@ def matrices(experiment: str, labels: Mapping[str, str], last: int) -> Figure:
     return figure
 
 
-def losses(panels: Mapping[str, tuple[str, Mapping[str, str]]]) -> Figure:
-    """Training losses by update: each seed, and their geometric mean.
-
-    Args:
-        panels: by title, an experiment and, by variant, the name that is shown.
-    """
-    figure, axes = subplots(1, len(panels), size=4)
-    for ax, (title, (experiment, labels)) in zip(axes[0], panels.items(), strict=True):
-        found = stored(experiment)
-        for place, (label, shown) in enumerate(labels.items()):
-            runs = _by_step(found, experiment, label, "loss", "train")
-            _losses(ax, runs, place, shown)
-        ax.set(title=title, xlabel="update", ylabel="training loss", yscale="log")
-    _legend(figure, axes[0, 0])
-    return figure
-
-
-def _by_step(
+def by_step(
     found: Outcomes, experiment: str, label: str, measure: str, split: str
 ) -> dict[int, dict[int, float]]:
+    """By seed and step, what the runs of a variant logged."""
     wanted = (experiment, label, split, measure)
     logged: dict[int, dict[int, float]] = {}
     for row in found.rows:
@@ -119,8 +122,8 @@ def _by_level(
     found: Outcomes, experiment: str, label: str, measure: str
 ) -> dict[int, dict[int, float]]:
     """Of a level that was learnt again after the network grew, the last time."""
-    at = _by_step(found, experiment, label, "level", "test")
-    logged = _by_step(found, experiment, label, measure, "test")
+    at = by_step(found, experiment, label, "level", "test")
+    logged = by_step(found, experiment, label, measure, "test")
     return {
         seed: {int(at[seed][step]): value for step, value in sorted(values.items())}
         for seed, values in logged.items()
@@ -138,16 +141,12 @@ def _matrix(found: Outcomes, experiment: str, label: str, last: int) -> torch.Te
     return values
 
 
-def _losses(ax: Axes, runs: Course, place: int, name: str) -> None:
-    shared = sorted(set.intersection(*(set(run) for run in runs.values())))
-    each = torch.tensor([[run[step] for step in shared] for run in runs.values()])
-    style = DASHES[place // 8 % len(DASHES)]
-    label = f"{name} ({len(runs)} seeds)"
-    (line,) = ax.plot(shared, each.log().mean(0).exp(), style, label=label)
-    ax.plot(shared, each.T, color=line.get_color(), alpha=0.35, linewidth=0.6)
+def dash(place: int) -> str:
+    """The dash of a line: another one where the colours begin anew."""
+    return DASHES[place // len(COLOURS) % len(DASHES)]
 
 
-def _course(ax: Axes, runs: Course, place: int, name: str) -> None:
+def draw_course(ax: Axes, runs: Course, place: int, name: str) -> None:
     """The mean of those runs that came so far, and a deviation to each side if there are two."""
     at = sorted({step for run in runs.values() for step in run})
     values = [
@@ -156,7 +155,8 @@ def _course(ax: Axes, runs: Course, place: int, name: str) -> None:
     mean = torch.stack([one.mean() for one in values])
     deviation = torch.stack([one.std() if len(one) > 1 else one[0] * 0 for one in values])
     label = f"{name} ({len(runs)} seeds)"
-    (line,) = ax.plot(at, mean, DASHES[place // 8 % len(DASHES)], label=label)
+    alone = "o" if len(at) == 1 else ""
+    (line,) = ax.plot(at, mean, dash(place), marker=alone, markersize=4, label=label)
     ax.fill_between(at, mean - deviation, mean + deviation, color=line.get_color(), alpha=0.15)
 
 
@@ -191,7 +191,7 @@ def race_of(race: Race) -> Figure:
     """The share of runs that have not yet solved their task, by updates."""
     figure, axes = subplots(1, 1, size=4)
     _race(axes[0, 0], race)
-    _legend(figure, axes[0, 0])
+    draw_legend(figure, axes[0, 0])
     return figure
 
 
@@ -215,7 +215,7 @@ def _race(ax: Axes, race: Race) -> None:
     ax.set(xlabel="update", ylabel="share of runs that have not solved it", ylim=(-0.03, 1.03))
 
 
-def _legend(figure: Figure, ax: Axes) -> None:
+def draw_legend(figure: Figure, ax: Axes) -> None:
     """The names of a panel under all of them, in as many columns as have room."""
     handles, names = ax.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 2))

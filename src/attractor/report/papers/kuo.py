@@ -13,7 +13,8 @@ from attractor.dynamics import Landscape, euler, vector_field
 from attractor.dynamics.plots import COLOURS, draw_field, draw_surface, subplots
 from attractor.models import MLP
 from attractor.report.papers import decaynet
-from attractor.report.papers.kept import along, losses, spreads
+from attractor.report.papers.kept import along, spreads
+from attractor.report.papers.trainings import losses
 from attractor.reproduction.computed.learners import two_tasks
 from attractor.reproduction.computed.systems import MINIMA, terrain
 from attractor.tasks.streams import permuted_images

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from attractor.dynamics.plots import styled
-from attractor.errors import unknown
+from attractor.errors import InputError, unknown
 from attractor.report.papers import chandar, decaynet, kuo, pictures
 
 if TYPE_CHECKING:
@@ -15,18 +15,23 @@ if TYPE_CHECKING:
 FIGURES: dict[str, Callable[[], Figure]] = {
     "chandar-3.3": chandar.figure_3_3,
     "chandar-3.5": chandar.figure_3_5,
+    "chandar-3.7": chandar.figure_3_7,
     "chandar-4.1": chandar.figure_4_1,
     "chandar-4.2": chandar.figure_4_2,
     "chandar-4.3": chandar.figure_4_3,
     "chandar-4.4": chandar.figure_4_4,
     "chandar-4.5": chandar.figure_4_5,
+    "chandar-4.6": chandar.figure_4_6,
     "chandar-4.7": chandar.figure_4_7,
+    "chandar-4.8": chandar.figure_4_8,
+    "chandar-5.1": chandar.figure_5_1,
     "chandar-5.2": chandar.figure_5_2,
     "chandar-5.3": chandar.figure_5_3,
     "chandar-5.4": chandar.figure_5_4,
     "chandar-5.5": chandar.figure_5_5,
     "decaynet-1": decaynet.figure_1,
     "decaynet-2": decaynet.figure_2,
+    "decaynet-3": decaynet.figure_3,
     "decaynet-4": decaynet.figure_4,
     "decaynet-5": decaynet.figure_5,
     "decaynet-6": decaynet.figure_6,
@@ -57,6 +62,33 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 }
 
 
+ABSENT: dict[str, str] = {
+    "kuo-6.14": "four networks without a strategy on incremental CIFAR-100",
+    "kuo-6.15": "HCN and MLP with four strategies on incremental CIFAR-100",
+}
+"""What those figures would show of which no runs are stored: CIFAR-100 was not at hand."""
+
+
+def listed() -> dict[str, str]:
+    """By its name, what each figure shows, or why it cannot be drawn.
+
+    Example:
+        >>> listed()["decaynet-5"]
+        'The cobwebs of 0.5 x and 1.5 x: a sink and a source.'
+    """
+    shown = {name: (make.__doc__ or "").split("\n")[0] for name, make in FIGURES.items()}
+    absent = {
+        name: f"Not drawn: {what}, of which no runs are stored." for name, what in ABSENT.items()
+    }
+    return dict(sorted((shown | absent).items(), key=lambda item: _place(item[0])))
+
+
+def _place(name: str) -> tuple[str, list[int]]:
+    """The document and the numbers of a figure, by which 6.3 comes before 6.11."""
+    document, _, number = name.rpartition("-")
+    return document, [int(part) for part in number.split(".")]
+
+
 def draw(name: str) -> Figure:
     """Draw a figure by its name; those with trained networks train them first, quickly.
 
@@ -64,6 +96,12 @@ def draw(name: str) -> Figure:
         >>> len(draw("decaynet-5").axes)  # doctest: +SKIP
         2
     """
+    if name in ABSENT:
+        raise InputError(
+            f"expected stored runs of {name}, but there are none of {ABSENT[name]}. "
+            "Try `attractor run incremental-cifar100` where its images are at hand, and "
+            "`attractor report` on the runs."
+        )
     if name not in FIGURES:
         raise unknown("figure", name, FIGURES)
     with styled():
