@@ -83,7 +83,8 @@ def test_beside_losses_stands_how_each_seed_ended() -> None:
     assert np.allclose(np.asarray(middle.get_xdata()), 50)
     (bar,) = right.collections
     (interval,) = bar.get_paths()
-    assert np.ptp(np.asarray(interval.vertices)[:, 0]) == pytest.approx(2 * 127.062)  # 12.7 errors of 10
+    wide = np.ptp(np.asarray(interval.vertices)[:, 0])
+    assert wide == pytest.approx(2 * 127.062)  # 12.7 standard errors of 10 to each side
     assert [one.get_text() for one in right.get_yticklabels()] == ["ours (2 seeds)"]
     assert right.get_xlabel() == "validation accuracy at the end, percent"
 
