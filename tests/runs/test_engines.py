@@ -1,6 +1,9 @@
 """Engines keep to the number of runs at a time, and say soon what is not there."""
 
+import os
+import signal
 import socket
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -87,6 +90,51 @@ def test_what_waits_is_not_sent_after_a_stop(
     executor, ended = sent(tmp_path, monkeypatch, Places("slurm", 2, "local"), on_end=end)
     assert sum(executor.batches) == 2
     assert sorted(ended) == ["done", *["stopped"] * 4]
+
+
+def test_a_job_whose_time_is_over_is_queued_again_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("submitit")
+    monkeypatch.setattr(slurm, "DAYS", 10)  # of so few minutes, submitit takes all for used up
+
+    def do(config: Path, *, stop: Callable[[], bool]) -> None:
+        turns = len(list(config.iterdir()))
+        (config / f"turn {turns}").touch()
+        if turns == 0:
+            os.kill(os.getpid(), signal.SIGUSR2)  # what Slurm sends 90 seconds before the end
+            time.sleep(60)
+
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    [ended] = ENGINES["slurm"](
+        [begun],
+        do,
+        name=str,
+        folder=tmp_path,
+        threads=1,
+        places=Places("slurm", 1, "local"),
+        on_end=lambda ended: None,
+    )
+    assert (ended.how, sorted(path.name for path in begun.iterdir())) == (
+        "done",
+        ["turn 0", "turn 1"],
+    ), ended
+
+
+def test_jobs_ask_for_hours_not_for_the_minutes_of_submitit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("submitit")
+    command = tmp_path / "srun"  # by which submitit knows a cluster of Slurm
+    command.touch()
+    command.chmod(command.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    asked = slurm._executor(tmp_path / "logs", None, 3, 2)._executor
+    assert (asked.parameters["time"], asked.max_num_timeout) == (slurm.TURN, slurm.TURNS)
+    assert (asked.parameters["cpus_per_task"], asked.parameters["array_parallelism"]) == (2, 3)
+    here = slurm._executor(tmp_path / "logs", "local", 3, 2)._executor
+    assert here.parameters["timeout_min"] == slurm.DAYS
 
 
 @pytest.mark.parametrize("form", ["127.0.0.1:{}", "ray://127.0.0.1:{}", "[::1]:{}"])

@@ -1,4 +1,8 @@
-"""Runs by Slurm, one job of an array for each, through submitit."""
+"""Runs by Slurm, one job of an array for each, through submitit.
+
+A job whose time is over, or that must make room for others, is queued again by itself and goes on
+from its checkpoint.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +15,26 @@ from attractor.runs.jobs import Do, Ended, at_a_time, run_as_worker, stoppable
 BETWEEN_LOOKS = 2.0
 CLUSTERS = (None, "slurm", "local")
 """``local`` does the same in processes of this machine, to try it out."""
+TURN = 240
+"""Minutes that a job asks for, where ``SBATCH_TIMELIMIT`` says nothing; submitit's five are few."""
+TURNS = 10
+"""How often a job is queued again because its time was over."""
+DAYS = 30 * 24 * 60
+"""Minutes of a job on this machine, which nobody queues again."""
+
+
+class Turn:
+    """A run as a job: what submitit asks for if it has to leave its place."""
+
+    def __call__(self, *given: Any) -> Ended[Any]:
+        """See `attractor.runs.jobs.run_as_worker`."""
+        return run_as_worker(*given)
+
+    def checkpoint(self, *given: Any) -> Any:
+        """What to queue in its place: the same, since a run goes on from where it was saved."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self, *given)
 
 
 def do_all(
@@ -56,7 +80,7 @@ def do_all(
             now, waiting = waiting[:room], waiting[room:]
             if now:
                 with executor.batch():
-                    sent = [executor.submit(run_as_worker, one, do, name, flag) for one in now]
+                    sent = [executor.submit(Turn(), one, do, name, flag) for one in now]
                 going.update(zip(sent, now, strict=True))
             for job in [job for job in going if job.done()]:
                 take(_ended(job, going.pop(job), name))
@@ -88,13 +112,16 @@ def _executor(logs: Path, cluster: str | None, jobs: int | None, threads: int) -
             "Slurm finds its cluster by itself: leave --address out."
         )
     try:
-        executor = submitit.AutoExecutor(folder=logs, cluster=cluster or "slurm")
+        executor = submitit.AutoExecutor(
+            folder=logs, cluster=cluster or "slurm", slurm_max_num_timeout=TURNS
+        )
     except RuntimeError as error:
         raise InputError(
             f"expected Slurm on this machine for --engine slurm, but got: {error}. "
             "Try it on a login node, or --engine local."
         ) from error
-    executor.update_parameters(name="attractor", cpus_per_task=threads)
+    minutes = DAYS if cluster == "local" else TURN
+    executor.update_parameters(name="attractor", cpus_per_task=threads, timeout_min=minutes)
     if jobs and cluster != "local":
         executor.update_parameters(slurm_array_parallelism=jobs)
     return executor
