@@ -123,9 +123,8 @@ def code_in(content: Any, key: str = "") -> Iterator[tuple[str, str]]:
 
 def _is_code(name: str) -> bool:
     """Whether a name has the form of ``module:Class``; dots are allowed on both sides."""
-    module, colon, path = name.partition(":")
-    parts = (*module.split("."), *path.split("."))
-    return bool(colon) and all(part.isidentifier() for part in parts)
+    module, _, path = name.partition(":")
+    return all(part.isidentifier() for part in (*module.split("."), *path.split(".")))
 
 
 def _imported(kind: str, name: str) -> Any:

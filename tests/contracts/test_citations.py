@@ -39,6 +39,10 @@ def test_every_entry_names_a_paper_that_there_is() -> None:
             assert bibtex(entry.reference)
 
 
+def test_it_is_told_of_by_the_package() -> None:
+    assert "citation" in dir(attractor)
+
+
 def test_streams_and_models() -> None:
     assert "kirkpatrick2017overcoming" in attractor.citation("permuted_images")
     assert "Deep residual learning" in attractor.citation("resnet")

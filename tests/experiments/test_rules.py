@@ -45,6 +45,12 @@ def test_stopped_training_gives_the_same_file(label: str, tmp_path: Path) -> Non
     assert not (tmp_path / "broken.safetensors.training").exists()
 
 
+def test_a_rule_with_a_cell_of_ones_own_is_trained_into_a_file(tmp_path: Path) -> None:
+    cell = "attractor.cells.gru:GRUCell"
+    config = tiny("LSTM", f"optimiser={{name='lstm', hidden_size=3, cell='{cell}'}}")
+    assert train_rule(config, tmp_path / "rule.safetensors").options["cell"] == cell
+
+
 def test_a_card_tells_tasks_budget_seed_and_curve(tmp_path: Path) -> None:
     train_rule(tiny("LSTM"), tmp_path / "rule.safetensors")
     card = read_card(str(tmp_path / "rule.safetensors"))

@@ -13,6 +13,8 @@ from safetensors.torch import save_file
 
 from attractor import optimisers
 from attractor.errors import InputError
+from attractor.experiments.kinds.meta import Meta, begun
+from attractor.experiments.rules import named
 from attractor.optimisers import (
     DMSGD,
     OPTIMISERS,
@@ -171,6 +173,7 @@ def test_a_file_that_names_code_is_refused(strange: Path) -> None:
     model = torch.nn.Linear(3, 1)
     ways: tuple[Callable[[], Any], ...] = (
         lambda: load_rule(strange),
+        lambda: named(str(strange)),
         lambda: load_rule(strange, LSTMOptimiser, code=["strange_cells:LSTMCell"]),
         lambda: choose({"name": "lstm", "pretrained": str(strange)}, model),
         lambda: choose({"name": "lstm", "pretrained": str(strange), "cell": "os:system"}, model),
@@ -188,6 +191,8 @@ def test_code_that_is_named_beside_the_file_may_stand_in_it(strange: Path) -> No
     spec = {"name": "lstm", "pretrained": str(strange), "cell": CELL}
     found: Any = choose(spec, torch.nn.Linear(3, 1))
     assert found.options["cell"] == CELL
+    rule = LSTMOptimiser(cell=CELL, hidden_size=3)  # of a configuration, which goes on from a file
+    begun(rule, Meta(start=str(strange)))
     for more in ({"hidden_size": 3}, {"cell": "gru"}, {"head": CELL}):
         with pytest.raises(InputError, match="expected no options beside the weights"):
             choose({**spec, **more}, torch.nn.Linear(3, 1))
