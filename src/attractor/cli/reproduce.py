@@ -174,9 +174,7 @@ def _run(
     from attractor.reproduction.work import configs, outcomes
     from attractor.runs.engines import Places
     from attractor.runs.memory import keep_memory
-    from attractor.team import refuse_together
 
-    refuse_together("attractor reproduce")
     keep_memory()
     found = [] if seeds is None else configs(one, budget, seeds)
     with Watch(found, out, quiet=quiet) as watch:
