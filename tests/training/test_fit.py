@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 from attractor.errors import InputError
 from attractor.models import MLP, LanguageModel, Point
 from attractor.optimisers import DMSGD, Anytime
-from attractor.tasks import Digits, LanguageTask, Rosenbrock
+from attractor.tasks import ArrayTask, Data, Digits, LanguageTask, Rosenbrock
 from attractor.training import Plan, Supervised, Tuning, evaluate, fit
 
 X = torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
@@ -76,6 +76,16 @@ def test_a_task_brings_its_own_validation_data() -> None:
     assert [row["step"] for row in fitted.rows if row["split"] == "valid"] == [10, 20, 30]
     with pytest.raises(InputError, match="no valid beside a task"):
         fit(MLP([64, 16, 10]), Digits(order="flat"), valid=(X, Y))
+
+
+def test_a_task_without_validation_data_is_fitted_without_measuring() -> None:
+    data = Data(torch.eye(4), torch.tensor([0, 1, 0, 1]))
+    task = ArrayTask("alone", 0, data, data, (0, 1))
+    fitted = fit(MLP([4, 2]), task, steps=3, batch_size=2, log_every=1, eval_every=None)
+    assert fitted.valid == {}
+    assert [row["split"] for row in fitted.rows] == ["train"] * 3
+    with pytest.raises(InputError, match="expected validation samples for the task 'alone'"):
+        fit(MLP([4, 2]), task, steps=3, batch_size=2)
 
 
 def test_the_seed_decides_and_the_default_generator_is_left_alone() -> None:

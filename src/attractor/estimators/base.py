@@ -19,6 +19,7 @@ from attractor.checks import flag, number, positive, whole
 from attractor.errors import InputError, shortened
 from attractor.estimators.answers import expect_one_each
 from attractor.estimators.sequences import sequences
+from attractor.estimators.weights import WeightedClasses
 from attractor.models.table import make_model
 from attractor.optimisers.table import optimiser_entry
 from attractor.tasks import Batch, Data
@@ -105,8 +106,11 @@ class RecurrentEstimator(BaseEstimator, ABC):
         outputs: int,
         idle: float,
         on_rows: Callable[[list[Row]], None] | None,
+        weights: Tensor | None = None,
     ) -> Self:
         """Fit a network with so many outputs; a share of each group is for validation.
+
+        With `weights` the loss of a series counts as that of its class says.
 
         Where training comes to nothing, it begins anew with a tenth of the learning rate, at most
         twice: where numbers are no longer finite, or where the best loss on the share held back is
@@ -136,7 +140,9 @@ class RecurrentEstimator(BaseEstimator, ABC):
         for left in (2, 1, 0):
             network = self._network(data.x.shape[2], outputs, seed)
             try:
-                fitted = self._attempt(network, train, valid, seed, rate, deadline, on_rows)
+                fitted = self._attempt(
+                    network, train, valid, weights, seed, rate, deadline, on_rows
+                )
             except Diverged:
                 if not left or rate is None or time.monotonic() > deadline:
                     raise
@@ -157,6 +163,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
         network: nn.Module,
         train: TensorDataset,
         valid: TensorDataset | None,
+        weights: Tensor | None,
         seed: int,
         rate: float | None,
         deadline: float,
@@ -165,7 +172,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
         """Train a network with a learning rate, until a deadline at the latest."""
         size = self._batch_size(len(train))
         epoch = math.ceil(len(train) / size)
-        watched: dict[str, Any] = {}
+        watched: dict[str, Any] = {"eval_every": None}
         if valid is not None:
             patience = self.PATIENCE if self.patience == "auto" else self.patience
             watched = {"eval_every": epoch, "patience": patience, "keep_best": True}
@@ -176,8 +183,8 @@ class RecurrentEstimator(BaseEstimator, ABC):
 
         return fit(
             network,
-            train,
-            valid=valid,
+            train if weights is None else WeightedClasses(weights, train, valid),
+            valid=valid if weights is None else None,
             optimiser=self._optimiser(rate),
             steps=epoch * whole("epochs", self.epochs, 1),
             seed=seed,

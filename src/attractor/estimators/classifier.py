@@ -1,7 +1,7 @@
 """Classes of time series, in the words of scikit-learn."""
 
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from attractor.errors import InputError
 from attractor.estimators.answers import classes_of
 from attractor.estimators.base import RecurrentEstimator
+from attractor.estimators.weights import weights_of
 from attractor.training import Row
 
 
@@ -44,6 +45,9 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
         seconds: end training after so much time too, with the best so far. How far it comes depends
             on the machine.
         random_state: a whole number makes `fit` give the same weights each time.
+        class_weight: how much a mistake on each class counts, a dictionary by its name, 1 where it
+            says none; ``"balanced"`` lets each class count as much as any other in sum, however
+            rare it is. The loss in ``history_`` and ``valid_`` has these weights.
 
     Shape:
         X ``(n, time, features)``; ``(n, time)`` for one feature; or a list of arrays ``(time,
@@ -62,6 +66,45 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
 
     classes_: NDArray[Any]
 
+    def __init__(
+        self,
+        cell: Any = "lstm",
+        hidden_size: int | Sequence[int] = 64,
+        *,
+        num_layers: int = 1,
+        bidirectional: bool = False,
+        options: Mapping[str, Any] | None = None,
+        optimiser: Any = "adam",
+        learning_rate: float | None = 0.005,
+        epochs: int = 100,
+        batch_size: int | None = None,
+        validation: float = 0.2,
+        patience: int | Literal["auto"] | None = "auto",
+        clip: float | None = 1.0,
+        normalise: bool = True,
+        seconds: float | None = None,
+        random_state: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+    ) -> None:
+        super().__init__(
+            cell,
+            hidden_size,
+            num_layers=num_layers,
+            bidirectional=bidirectional,
+            options=options,
+            optimiser=optimiser,
+            learning_rate=learning_rate,
+            epochs=epochs,
+            batch_size=batch_size,
+            validation=validation,
+            patience=patience,
+            clip=clip,
+            normalise=normalise,
+            seconds=seconds,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+
     def fit(self, X: Any, y: Any, *, on_rows: Callable[[list[Row]], None] | None = None) -> Self:
         """Learn from series and their classes.
 
@@ -79,8 +122,10 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
                 "with one class there is nothing to tell apart. Give series of another."
             )
         shares = np.bincount(places) / len(places)
-        idle = float(-(shares * np.log(shares)).sum())
-        self._train(data, data.y, len(classes), idle, on_rows)
+        found = weights_of(self.class_weight, classes, places)
+        weights = None if found is None else torch.from_numpy(found).float()
+        idle = float(-(shares * np.log(shares) * (1 if found is None else found)).sum())
+        self._train(data, data.y, len(classes), idle, on_rows, weights)
         self.classes_ = classes
         return self
 

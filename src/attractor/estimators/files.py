@@ -143,6 +143,8 @@ def _card(model: RecurrentEstimator) -> dict[str, Any]:
     params = _plain(model.get_params(deep=False))
     seed = params["random_state"]
     params["random_state"] = int(seed) if isinstance(seed, int | np.integer) else None
+    if isinstance(given := params.get("class_weight"), dict):  # whose keys need not be words
+        params["class_weight"] = _plain([*given.items()])
     card: dict[str, Any] = {
         "attractor": "estimator",
         "version": VERSION,
@@ -218,6 +220,8 @@ def _made(card: dict[str, Any], tensors: dict[str, Tensor]) -> RecurrentEstimato
     if card["version"] == 1 and card["params"]["cell"] == "nru":  # which had its equations' sum
         options = {"average_heads": False, "feedback": 1.0, **(card["params"]["options"] or {})}
         card["params"]["options"] = options
+    if isinstance(given := card["params"].get("class_weight"), list):
+        card["params"]["class_weight"] = dict(given)
     model = KINDS[card["kind"]](**card["params"])
     model.n_features_in_, model.held_ = int(card["features"]), list(card["held"])
     model.learning_rate_ = card["learning_rate"]

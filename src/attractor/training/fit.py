@@ -49,7 +49,8 @@ def fit(
             of samples ``(x, y)``, whose sequences may be of several lengths.
         optimiser: a key of ``OPTIMISERS``; ``{"name": key, **options}``; or whatever makes an
             optimiser from parameters, learned or not.
-        valid: validation data, measured every ``eval_every`` updates; a task has its own.
+        valid: validation data, measured every ``eval_every`` updates and at the end; a task has its
+            own, or none where ``eval_every=None``.
         loss: from answers and right answers to a number; by default cross entropy for classes and
             the mean squared error for other numbers.
         steps: updates.
@@ -89,7 +90,8 @@ def fit(
             stop=stop,
         )
         rows = finish(training, on_rows=on_rows)
-        return Fitted(model, rows, training.measure("valid") if watched else {})
+        measured = made.eval_every is not None
+        return Fitted(model, rows, training.measure("valid") if measured else {})
 
 
 def _maker(optimiser: Spec, model: nn.Module, task: Task) -> Maker:
