@@ -13,10 +13,11 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, ReduceLROnPlat
 
 from attractor.errors import InputError
 from attractor.experiments.kinds.supervised import Train
-from attractor.models import MLP
+from attractor.models import MLP, SequenceTagger
 from attractor.optimisers import Anytime
 from attractor.state import cloned
 from attractor.tasks import ArrayTask, CopyMemory, Data, Judged
+from attractor.tasks.batch import IGNORE
 from attractor.training import Diverged, Plan, Supervised, evaluate
 
 
@@ -330,6 +331,16 @@ def test_evaluate_counts_every_answer_once_whatever_the_batch_size() -> None:
     network.train()
     evaluate(network, task(), "valid", 3)
     assert network.training
+
+
+def test_a_batch_in_which_nothing_is_asked_counts_for_nothing() -> None:
+    y = torch.tensor([[IGNORE] * 3, [0, 1, 1], [1, IGNORE, 0]])
+    data = Data(torch.randn(3, 3, 2), y)
+    task = ArrayTask("steps", 0, data, data, (0, 1), valid=data)
+    model = SequenceTagger("gru", 2, 4, 2)
+    alone, together = (evaluate(model, task, "valid", size) for size in (1, 3))
+    assert alone == pytest.approx(together)
+    assert together["loss"] > 0
 
 
 def test_experiments_train_by_the_same_defaults() -> None:

@@ -117,7 +117,8 @@ def classified(model: nn.Module, batch: Batch) -> dict[str, tuple[float, int]]:
     output, y = answer(model, batch), asked(batch)
     count = int(torch.count_nonzero(y != IGNORE))
     right = torch.count_nonzero((output.argmax(-1) == y) & (y != IGNORE))
+    loss = mean_cross_entropy(output, y).item() * count if count else 0.0
     return {
-        "loss": (mean_cross_entropy(output, y).item() * count, count),
+        "loss": (loss, count),
         "accuracy": (float(right), count),
     }
