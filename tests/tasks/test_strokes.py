@@ -11,6 +11,7 @@ import torch
 from attractor.errors import InputError
 from attractor.models import StrokeReader
 from attractor.tasks import StrokeDigits
+from attractor.tasks.batch import IGNORE
 from attractor.tasks.data.root import data_root
 from attractor.tasks.data.strokes import FILE, load_strokes
 from attractor.tasks.strokes import VALIDATION
@@ -63,6 +64,32 @@ def test_each_split_has_a_seed_of_its_own(tmp_path: Path) -> None:
     write(tmp_path, test=VALIDATION)
     task = StrokeDigits(2, train=9, held=9, root=tmp_path)
     assert not torch.equal(task.parts["valid"] - 50, task.parts["test"])
+
+
+def test_sequences_of_more_digits_do_not_begin_as_those_of_fewer(tmp_path: Path) -> None:
+    write(tmp_path)
+    one, more = (StrokeDigits(n, train=30, held=9, root=tmp_path) for n in (2, 3))
+    for split in ("train", "valid", "test"):
+        flat = one.parts[split].flatten()
+        assert not torch.equal(flat, more.parts[split].flatten()[: len(flat)])
+
+
+def test_fresh_sequences_have_training_digits_alone(tmp_path: Path) -> None:
+    write(tmp_path)
+    task = StrokeDigits(2, train=7, held=5, root=tmp_path)
+    found = task.draw(500, generator=torch.Generator().manual_seed(0))
+    assert found.x[..., 0].max() == 50  # the number of a digit, counted from 1
+
+
+def test_sequences_of_fewer_digits_count_as_much_as_others(tmp_path: Path) -> None:
+    write(tmp_path)
+    task = StrokeDigits(3, train=7, held=5, root=tmp_path)
+    batch = task.samples(torch.arange(2))
+    batch.y[1, 1:] = IGNORE
+    said = torch.randn(2, 3, 10)
+    each = -said.log_softmax(-1).gather(2, batch.y.clamp(min=0)[..., None])[..., 0]
+    wanted = (each[0].mean() + each[1, 0]) / 2
+    torch.testing.assert_close(task.loss(lambda x, y: said, batch), wanted)  # type: ignore[arg-type]
 
 
 def test_the_loss_is_taught_and_the_measure_is_free(tmp_path: Path) -> None:
