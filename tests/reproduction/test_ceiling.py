@@ -7,7 +7,7 @@ from attractor.reproduction.outcomes import DIVERGED, END, Outcomes, Row
 from attractor.reproduction.targets import Claim
 
 
-@pytest.mark.parametrize(("ceiling", "right"), [(0.2, 1), (0.3, 2), (1e9, 3)])
+@pytest.mark.parametrize(("ceiling", "right"), [(0.2, 1), (0.25, 2), (1e6 - 1, 2), (1e9, 3)])
 def test_a_run_that_ends_above_the_ceiling_has_diverged(ceiling: float, right: int) -> None:
     ended = {0: 0.1, 1: 0.25, 2: 1e6}
     rows = [Row("demo", "full", "A", seed, "r", END, 9, "loss", v) for seed, v in ended.items()]

@@ -2,12 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
 from attractor.reproduction import comparisons
 from attractor.reproduction.comparisons import Column, Comparison
-from attractor.reproduction.outcomes import END, LONGEST, Outcomes, Row, of_runs, read, write
+from attractor.reproduction.outcomes import (
+    END,
+    LONGEST,
+    Outcomes,
+    Row,
+    ends,
+    of_runs,
+    read,
+    write,
+)
 from attractor.reproduction.published import Number
 from attractor.reproduction.targets import Source, Target
 from attractor.reproduction.verdicts import _judged
@@ -30,17 +40,66 @@ def test_a_run_that_solved_nothing_counts_as_the_longest_of_all_that_are_compare
     assert found == {"A": {0: 300.0, 1: 800.0}, "B": {0: 800.0, 1: 200.0}}
 
 
+def a_run(
+    folder: Path,
+    rows: Sequence[dict[str, Any]],
+    status: Literal["done", "failed"] = "done",
+    train: dict[str, Any] | None = None,
+    **outcome: Any,
+) -> Outcomes:
+    """The numbers of the run of A with seed 0."""
+    names = {"experiment": "demo", "budget": "full", "label": "A", "seed": 0}
+    config = names | ({} if train is None else {"train": train})
+    run = Run(folder / "a-0", config, tuple(rows), {}, outcome, status)
+    return of_runs([run], [("demo", "A")])
+
+
 def logged_by_a_run(losses: Sequence[float], folder: Path) -> Outcomes:
     rows = [{"step": step, "split": "valid", "loss": loss} for step, loss in enumerate(losses)]
-    run = Run(
-        folder=folder / "a-0",
-        config={"experiment": "demo", "budget": "full", "label": "A", "seed": 0},
-        rows=tuple(rows),
-        outcome={"steps": len(losses), "test": {"loss": 0.5}},
-        status="done",
-        environment={},
-    )
-    return of_runs([run], [("demo", "A")])
+    return a_run(folder, rows, steps=len(losses), test={"loss": 0.5})
+
+
+def test_what_runs_logged_and_took_is_kept_of_every_split(tmp_path: Path) -> None:
+    rows = [{"step": 5, "split": s, "loss": 0.1} for s in ("train", "valid", "test", "meta")]
+    given = {"parameters": 321, "seconds": 4.5, "log": "sha"}
+    found = a_run(tmp_path, rows, steps=7, test={"loss": 0.5}, **given)
+    assert {(row.split, row.step, row.measure, row.value) for row in found.rows} == {
+        ("train", 5, "loss", 0.1),
+        ("valid", 5, "loss", 0.1),
+        ("test", 5, "loss", 0.1),
+        (END, 7, "loss", 0.5),
+        (END, 7, "parameters", 321.0),
+        (END, 7, "seconds", 4.5),
+    }
+
+
+@pytest.mark.parametrize(
+    ("train", "unsolved"),
+    [(None, {}), ({"steps": 9}, {}), ({"stop_below": 0.1}, {"solved": 0.0, "steps_to_solve": 4.0})],
+)
+def test_only_a_run_that_was_to_solve_its_task_has_not_solved_it(
+    train: dict[str, Any] | None, unsolved: dict[str, float], tmp_path: Path
+) -> None:
+    found = a_run(tmp_path, [], "failed", train, step=4)
+    assert {row.measure: row.value for row in found.rows} == {"diverged": 1.0} | unsolved
+    assert {row.step for row in found.rows} == {4}
+
+
+def test_the_ends_of_runs_are_without_what_was_logged_and_their_file_without_a_time(
+    tmp_path: Path,
+) -> None:
+    rows = [{"step": 5, "split": split, "loss": 0.1} for split in ("train", "valid", "test")]
+    found = ends(a_run(tmp_path, rows, steps=7, test={"loss": 0.5}))
+    assert [(one.split, one.value) for one in found.rows] == [(END, 0.5)]
+    write(found, tmp_path / "a.csv.gz")
+    assert (tmp_path / "a.csv.gz").read_bytes()[4:8] == bytes(4)  # of gzip: when it was made
+
+
+def test_where_both_have_a_run_of_a_seed_nothing_of_the_older_one_stays(tmp_path: Path) -> None:
+    older = logged_by_a_run([3.0, 2.0, 1.0], tmp_path)
+    newer = logged_by_a_run([0.5], tmp_path)
+    other = Outcomes([row("B", 0, "loss", 7.0)])
+    assert set(older.joined(newer).joined(other).rows) == {*newer.rows, *other.rows}
 
 
 @pytest.mark.parametrize(("logged", "kept"), [(99, 99), (100, 100), (101, 51), (250, 84)])
@@ -100,3 +159,14 @@ def test_a_run_that_was_ended_before_another_solved_the_task_says_nothing_of_eit
     found = Outcomes(rows).compared("demo", "steps_to_solve", ("long", "short"))
     assert found["long"] == {0: 1500.0, 1: 900.0, 2: 1200.0, 3: 4000.0}
     assert found["short"] == {1: 4000.0, 2: 4000.0, 3: 4000.0}
+
+
+def test_a_run_counts_beside_the_last_of_all_that_solved_the_task_from_its_seed() -> None:
+    ended = {"A": (1500.0, 1.0), "B": (900.0, 1.0), "C": (1000.0, 0.0), "D": (1500.0, 0.0)}
+    rows = [
+        row(label, 0, measure, value)
+        for label, values in ended.items()
+        for measure, value in zip(("steps_to_solve", "solved"), values, strict=True)
+    ]
+    found = Outcomes(rows).compared("demo", "steps_to_solve", ended)
+    assert found == {"A": {0: 1500.0}, "B": {0: 900.0}, "C": {}, "D": {0: 1500.0}}

@@ -144,3 +144,32 @@ def test_a_place_that_rests_on_a_tie_is_undecided(
     ]
     told = number_rows(replace(own, contests=(contest,)), Outcomes(rows), "full")
     assert [one[-1] for one in told] == [verdict]
+
+
+def test_places_of_short_runs_are_told_and_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = target("001/table-4.1")
+    names = {name: name for name in ("NRU", "GRU", "LSTM")}
+    contests = (
+        Contest("long", "steps", names, "lower", quick="demo"),
+        Contest("longer", "steps", names, "lower", quick="other"),
+    )
+    numbers = [
+        Number(own.key, "", "GRU", f"tasks in top {k}", 1.0, "tasks", "higher", "1") for k in (1, 2)
+    ]
+    monkeypatch.setattr(tables, "of_target", lambda _: numbers)
+    rows = [
+        row(label, seed, 10.0 * place + seed / 8, measure="steps", budget="quick")
+        for place, label in enumerate(names)
+        for seed in range(3)
+    ]
+    own = replace(own, contests=contests)
+    told = number_rows(own, Outcomes(rows), "quick")
+    assert [(one[3], one[-1]) for one in told] == [
+        ("0 of 1, 0 surely", "quick"),  # NRU is before it
+        ("1 of 1, 1 surely", "quick"),
+    ]
+    assert [(one[3], one[-1]) for one in number_rows(own, Outcomes(rows), "full")] == [
+        ("", "not run: 0 of 2 tasks")
+    ] * 2
+    none = number_rows(own, Outcomes([]), "quick")
+    assert [(one[3], one[-1]) for one in none] == [("", "not run: 0 of 2 tasks")] * 2

@@ -455,6 +455,9 @@ def test_a_claim_with_too_few_full_runs_is_told_by_quick_ones() -> None:
     ]
     few = {f.claim.says: f for f in all_claims(own, Outcomes(rows))[own.key]}[asked.says]
     assert (few.n, few.told) == (4, "quick, as claimed")
+    full = Outcomes(one for one in rows if one.budget == "full")
+    alone = {f.claim.says: f for f in all_claims(own, full)[own.key]}[asked.says]
+    assert (alone.n, alone.verdict) == (2, "few seeds")
     more = [r._replace(seed=2) for r in rows if r.budget == "full" and r.seed == 1]
     enough = {f.claim.says: f for f in all_claims(own, Outcomes([*rows, *more]))[own.key]}[
         asked.says
