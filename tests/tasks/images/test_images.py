@@ -54,6 +54,13 @@ def test_pixels_come_row_by_row() -> None:
     assert torch.equal(read.squeeze(-1), x.float().reshape(5, PIXELS) / 255)
 
 
+def test_a_shrunk_pixel_is_the_mean_of_what_it_covers() -> None:
+    x = image()
+    read = Reading(28, 28, order="rows", side=14, white=255, mean=0.5, std=0.25)(x)
+    means = x.double().reshape(5, 14, 2, 14, 2).mean((2, 4)) / 255
+    torch.testing.assert_close(read.double(), (means - 0.5) / 0.25, rtol=0, atol=1e-5)
+
+
 def test_at_once_an_image_is_a_vector_or_a_channel() -> None:
     x = image()
     assert torch.equal(reading("flat")(x), x.reshape(5, PIXELS) / 255)
