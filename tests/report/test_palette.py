@@ -5,8 +5,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from plotly.colors import get_colorscale, sample_colorscale
 
 from attractor.report.figures import COLOURS
+from attractor.report.written import SCALE, written
 
 OKABE_ITO = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#000000")
 SEEN = {
@@ -49,3 +51,22 @@ def test_the_colour_blind_tell_the_lines_apart() -> None:
     usual = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b")
     for seen in SEEN.values():
         assert closest(COLOURS[:6], seen) > 10 > closest(usual, seen)
+
+
+def luminance(rgb: Sequence[float]) -> float:
+    signal = np.array(rgb) / 255
+    linear = np.where(signal <= 0.04045, signal / 12.92, ((signal + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_numbers_are_read_on_every_colour_of_a_map() -> None:
+    """With the contrast that WCAG asks of small text, 4.5."""
+    values = [i / 200 for i in range(201)]
+    map_ = {"x": [str(value) for value in values], "y": ["0"], "z": [[3 * v + 1 for v in values]]}
+    chosen = written(map_, [["1"] * len(values)], 1.0, 4.0)["textfont"]["color"]
+    assert set(chosen) == {"#000", "#FFF"}
+    colours = sample_colorscale(get_colorscale(SCALE), values, colortype="tuple")
+    for colour, text in zip(colours, chosen, strict=True):
+        below = luminance([255 * part for part in colour])
+        dark, light = sorted((below, 0.0 if text == "#000" else 1.0))
+        assert (light + 0.05) / (dark + 0.05) > 4.5

@@ -53,9 +53,10 @@ def test_tasks_end_where_runs_say(tmp_path: Path, write_run: Any) -> None:
         "Test accuracy on task 1",
     ]
     (matrix,) = matrices(variants(runs))
-    (trace,) = matrix.traces
+    trace, numbers = matrix.traces
     assert trace["z"][1] == pytest.approx([0.95, 0.25, 0.15])
-    assert trace["texttemplate"] == "%{z:.0%}"
+    assert (numbers["x"][3], numbers["y"][3], numbers["text"][3]) == ("1", "1", "95%")
+    assert numbers["textfont"]["color"][2:5] == ["#FFF", "#000", "#FFF"]
     assert matrix.said == "after task 3: 55%, 85%, 95%"
     assert 'each task after each task; after task 3: 55%, 85%, 95%"' in build(runs)
     assert (trace["x"], trace["y"]) == (["1", "2", "3"], ["0", "1", "2", "3"])

@@ -13,6 +13,7 @@ from attractor.estimators.scores import said_of_held, scores
 from attractor.report.build import page
 from attractor.report.figures import COLOURS, Figure, plot_text
 from attractor.report.seen import Seen, layout
+from attractor.report.written import SCALE, written
 from attractor.results.numbers import plain, plural
 
 FLAGS = {
@@ -144,7 +145,9 @@ def _confusion(classes: NDArray[Any], right: NDArray[Any], said: NDArray[Any]) -
     table = np.array([[int(((right == a) & (said == b)).sum()) for b in classes] for a in classes])
     names = [plot_text(str(one)) for one in classes]
     trace = {"type": "heatmap", "x": names, "y": names, "z": table.tolist()}
-    trace |= {"colorscale": "Cividis", "texttemplate": "%{z}"}
+    trace |= {"colorscale": SCALE}
+    texts = [[str(count) for count in row] for row in table.tolist()]
+    numbers = written(trace, texts, float(table.min()), float(table.max()))
     axes = layout("said", "right")
     for axis in ("xaxis", "yaxis"):
         axes[axis]["type"] = "category"
@@ -154,7 +157,7 @@ def _confusion(classes: NDArray[Any], right: NDArray[Any], said: NDArray[Any]) -
     if wrong.any():
         a, b = np.unravel_index(int(wrong.argmax()), wrong.shape)
         told += f" Most often {classes[a]} is taken for {classes[b]}: {wrong[a, b]} times."
-    return Seen(Figure("What is taken for what", False, [trace], axes), told)
+    return Seen(Figure("What is taken for what", False, [trace, numbers], axes), told)
 
 
 def _scatter(right: NDArray[Any], said: NDArray[Any]) -> Seen:

@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 from attractor import dynamics
 from attractor.cells import Recurrent
 from attractor.report.figures import COLOURS, Figure
+from attractor.report.written import SCALE
 from attractor.results.numbers import plural
 from attractor.tasks import IGNORE
 
@@ -91,7 +92,7 @@ def gates_seen(layer: nn.Module, x: Tensor) -> list[Seen]:
         {
             "type": "heatmap",
             "z": value[:, 0].T.tolist(),
-            "colorscale": "Cividis",
+            "colorscale": SCALE,
             "zmin": min(0.0, float(value.min())),
             "zmax": 1,
         }
@@ -292,7 +293,7 @@ def curvature_seen(model: nn.Module, loss: Callable[[], Tensor]) -> list[Seen]:
             "x": plane.x.tolist(),
             "y": plane.y.tolist(),
             "z": plane.loss.tolist(),
-            "colorscale": "Cividis",
+            "colorscale": SCALE,
         }
     ]
     here = float(plane.loss[6, 6])

@@ -7,6 +7,7 @@ import numpy as np
 
 from attractor.report.figures import Figure
 from attractor.report.levels import is_of_levels
+from attractor.report.written import SCALE, written
 from attractor.results.measures import TASK
 from attractor.results.variants import Group
 from attractor.runs.read import Run
@@ -68,7 +69,7 @@ def matrices(groups: Sequence[Group]) -> list[Figure]:
         columns = mean.shape[1]
         first = int(levels or len(mean) == columns)  # else row 0 is before any training
         what = "level" if levels else "task"
-        trace = {
+        trace: dict[str, Any] = {
             "type": "heatmap",
             "z": [
                 [None if np.isnan(value) else round(float(value), 4) for value in row]
@@ -78,12 +79,14 @@ def matrices(groups: Sequence[Group]) -> list[Figure]:
             "y": [str(number) for number in range(first, first + len(mean))],
             "zmin": 0,
             "zmax": 1,
-            "colorscale": "Cividis",
+            "colorscale": SCALE,
             "hovertemplate": f"{what} %{{x}} after {what} %{{y}}: %{{z:.1%}}<extra></extra>",
             "colorbar": {"tickformat": ".0%", "thickness": 10, "outlinewidth": 0},
         }
+        traces: list[dict[str, Any]] = [trace]
         if columns <= WRITTEN:
-            trace |= {"texttemplate": "%{z:.0%}", "textfont": {"size": 11}}
+            texts = [["" if np.isnan(one) else f"{one:.0%}" for one in row] for row in mean]
+            traces.append(written(trace, texts, 0.0, 1.0))
         axis = {"type": "category", "automargin": True, "showgrid": False, "zeroline": False}
         layout = {
             "xaxis": {**axis, "title": {"text": f"accuracy on {what}", "font": {"size": 13}}},
@@ -96,7 +99,7 @@ def matrices(groups: Sequence[Group]) -> list[Figure]:
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
         }
-        drawn.append(Figure(group.label, False, [trace], layout, _said(mean, what, first)))
+        drawn.append(Figure(group.label, False, traces, layout, _said(mean, what, first)))
     return drawn
 
 
