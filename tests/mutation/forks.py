@@ -14,6 +14,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from mutation.operators import Mutant
+
 FLAGS = (
     *("-x", "-q", "-m", "not slow", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"),
     "--timeout=0",  # on the clock, a busy machine would fail tests; `run` limits processor seconds
@@ -22,12 +24,12 @@ FLAGS = (
 
 @dataclass(frozen=True)
 class Job:
-    """Tests to run, with one module replaced by another tree (or none, to see that they pass)."""
+    """Tests to run, with one module replaced by a mutant (or none, to see that they pass)."""
 
     name: str
     tests: tuple[str, ...]
     path: Path | None = None
-    tree: ast.Module | None = None
+    mutant: Mutant | None = None
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,9 @@ def _test(job: Job, root: Path) -> int:
     import pytest
 
     os.chdir(root)
-    if job.path is not None and job.tree is not None:
+    if job.path is not None and job.mutant is not None:
         inside = job.path.relative_to(root / "src").with_suffix("")
-        finder: Any = _Finder(".".join(inside.parts), job.path, job.tree)
+        finder: Any = _Finder(".".join(inside.parts), job.path, job.mutant.tree)
         sys.meta_path.insert(0, finder)
     return int(pytest.main([*FLAGS, *_paths(job.tests)]))
 

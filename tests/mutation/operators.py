@@ -24,6 +24,9 @@ SKIPPED = {"__repr__", "extra_repr", "state_dict", "load_state_dict"}
 SIZES = ("size", "sizes", "heads", "cells", "layers", "shape", "len", "dim", "count")
 """A product of sizes is not what the file computes: a change there fails at once, whoever looks."""
 
+Changes = Callable[[ast.expr], Iterator[ast.expr]]
+"""By an expression, what may stand in its place."""
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -45,20 +48,22 @@ class Mutant:
         return replaced(self.whole, self.old, self.new)
 
 
-def sampled(path: str, source: str, count: int, seed: int) -> list[Mutant]:
+def sampled(
+    path: str, source: str, count: int, seed: int, changes: Changes | None = None
+) -> list[Mutant]:
     """Some mutants of a file: always the same ones, and an edit elsewhere changes no choice."""
-    found = mutants(path, source)
+    found = mutants(path, source, changes)
     chosen = sorted(found, key=lambda m: hashlib.sha256(f"{seed} {m.name}".encode()).digest())
     return sorted(chosen[:count], key=lambda m: m.line)
 
 
-def mutants(path: str, source: str) -> list[Mutant]:
-    """All mutants of a file."""
+def mutants(path: str, source: str, changes: Changes | None = None) -> list[Mutant]:
+    """All mutants of a file: of its maths, unless other changes are asked for."""
     tree = ast.parse(source)
     found: list[Mutant] = []
     seen: dict[str, int] = {}
     for where, node in _expressions(tree):
-        for new in _changes(node):
+        for new in (changes or maths)(node):
             name = f"{path} {where}: {ast.unparse(node)} -> {ast.unparse(new)}"
             seen[name] = seen.get(name, 0) + 1
             number = f" #{seen[name]}" if seen[name] > 1 else ""
@@ -118,9 +123,10 @@ def _inside(node: ast.AST) -> Iterator[ast.expr]:
                 yield from _inside(child)
 
 
-def _changes(node: ast.expr) -> Iterator[ast.expr]:
+def maths(node: ast.expr) -> Iterator[ast.expr]:
+    """The changes to what an expression computes."""
     match node:
-        case ast.BinOp(left, operator, right) if not (_is_size(node) or _is_listed(node)):
+        case ast.BinOp(left, operator, right) if not (is_size(node) or _is_listed(node)):
             if type(operator) in BINARY:
                 yield ast.BinOp(left, BINARY[type(operator)](), right)
             if isinstance(operator, ast.Mult):
@@ -130,7 +136,7 @@ def _changes(node: ast.expr) -> Iterator[ast.expr]:
                 yield make(side)
         case ast.UnaryOp(ast.USub(), operand) if not isinstance(operand, ast.Constant):
             yield operand
-        case ast.Compare(left, [operator], [right]) if not _is_size(node):
+        case ast.Compare(left, [operator], [right]) if not is_size(node):
             if type(operator) in COMPARE:
                 yield ast.Compare(left, [COMPARE[type(operator)]()], [right])
         case ast.Call(ast.Attribute(value, name) as function, arguments):
@@ -165,7 +171,8 @@ def _constants(
         yield other, lambda new: ast.BinOp(left, node.op, new)
 
 
-def _is_size(node: ast.AST) -> bool:
+def is_size(node: ast.AST) -> bool:
+    """Whether sizes are computed with."""
     names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
     names += [n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)]
     return any(name in SIZES or name.endswith(("_size", "_sizes")) for name in names)

@@ -1,4 +1,4 @@
-"""`make mutants`: changes the maths in small ways, and lists the changes that no test notices.
+"""`make mutants`: changes maths and decisions in small ways, and lists what no test notices.
 
 Survivors that are known, and why no test can or need notice them, are in ``survivors.toml``. A
 survivor that is not there, or an entry there that no longer survives, ends the run with 1.
@@ -16,8 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
+from mutation.decisions import both  # noqa: E402
 from mutation.forks import Job, run  # noqa: E402
-from mutation.operators import Mutant, mutants, sampled  # noqa: E402
+from mutation.operators import Changes, Mutant, maths, mutants, sampled  # noqa: E402
+from mutation.rooms import DECIDING  # noqa: E402
 from mutation.table import NAMED, PER_FILE, SEED, TARGETS  # noqa: E402
 
 SOURCE = ROOT / "src" / "attractor"
@@ -36,20 +38,27 @@ def collect(only: str = "", count: int | None = PER_FILE) -> tuple[list[Job], di
     jobs, lines = [], {}
 
     def add(mutant: Mutant, path: str, tests: tuple[str, ...]) -> None:
-        jobs.append(Job(mutant.name, tests, SOURCE / path, mutant.tree))
+        jobs.append(Job(mutant.name, tests, SOURCE / path, mutant))
         lines[mutant.name] = mutant.line
 
     for named in NAMED:
         if only in named.path or only in named.name:
             source = (SOURCE / named.path).read_text(encoding="utf-8")
             add(named.of(source), named.path, named.tests)
-    for path, tests in TARGETS.items():
-        if only in path:
-            source = (SOURCE / path).read_text(encoding="utf-8")
-            for mutant in (
-                mutants(path, source) if count is None else sampled(path, source, count, SEED)
-            ):
-                add(mutant, path, tests)
+    tables: tuple[tuple[dict[str, tuple[str, ...]], Changes], ...] = (
+        (TARGETS, maths),
+        (DECIDING, both),
+    )
+    for table, changes in tables:
+        for path, tests in table.items():
+            if only in path:
+                source = (SOURCE / path).read_text(encoding="utf-8")
+                for mutant in (
+                    mutants(path, source, changes)
+                    if count is None
+                    else sampled(path, source, count, SEED, changes)
+                ):
+                    add(mutant, path, tests)
     return jobs, lines
 
 

@@ -61,7 +61,7 @@ def logged_by_a_run(losses: Sequence[float], folder: Path) -> Outcomes:
 
 def test_what_runs_logged_and_took_is_kept_of_every_split(tmp_path: Path) -> None:
     rows = [{"step": 5, "split": s, "loss": 0.1} for s in ("train", "valid", "test", "meta")]
-    given = {"parameters": 321, "seconds": 4.5, "log": "sha"}
+    given: dict[str, Any] = {"parameters": 321, "seconds": 4.5, "log": "sha"}
     found = a_run(tmp_path, rows, steps=7, test={"loss": 0.5}, **given)
     assert {(row.split, row.step, row.measure, row.value) for row in found.rows} == {
         ("train", 5, "loss", 0.1),

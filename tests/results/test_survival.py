@@ -10,7 +10,15 @@ from scipy import stats
 
 from attractor.errors import InputError
 from attractor.results.contrast import contrast
-from attractor.results.survival import Survival, ending, fate, kaplan_meier, log_rank, survival
+from attractor.results.survival import (
+    Survival,
+    ending,
+    fate,
+    kaplan_meier,
+    log_rank,
+    peak,
+    survival,
+)
 from attractor.runs.read import Run
 
 
@@ -102,6 +110,27 @@ def test_how_a_run_ended() -> None:
     assert fate([0.17, math.nan], unit).fate == "exploded"
     with pytest.raises(InputError, match="above zero, but got 0"):
         ending(run("a", 0, 0.1), 0)
+
+
+def test_a_run_exploded_beyond_twice_its_first_loss_alone() -> None:
+    assert fate([0.25, 0.5], 0.01).fate == "on its way"
+    assert fate([0.25, 0.501], 0.01).fate == "exploded"
+    assert (peak([0.25, 0.5, 0.1]), peak([0.25, 0.501, 0.1]), peak([])) == (None, 0.501, None)
+
+
+def test_what_a_run_stands_still_at_is_that_of_four_in_five_late_losses() -> None:
+    first, at = [9.0], [3.0]
+    assert fate([9.0] * 40 + at * 8 + [3.4] * 2, 1.0) == ("stands still", 3.4, 3)
+    assert fate([9.0] * 16 + at * 3 + [3.4], 1.0).fate == "on its way"  # three of four
+    late = [math.inf, math.nan, math.inf] + at * 7  # those that are no number say nothing
+    assert fate(first * 40 + late, 1.0) == ("stands still", 3.0, 3)
+    assert fate([9.0, 4.4, 2.0], 1.0).fate == "on its way"  # of few losses, two at least
+    assert fate(first * 40 + [0.01] * 10, 1.0) == ("on its way", 0.01, None)  # of all symbols
+    assert fate([], 1.0).fate == "on its way"
+
+
+def test_a_variant_of_unfinished_runs_has_no_curve() -> None:
+    assert survival([run("NRU", 0, 0.2, 0.1, status="unfinished")]) == []
 
 
 def test_a_contrast_is_welchs_and_brown_and_forsythes() -> None:
