@@ -13,7 +13,14 @@ from attractor.cli.commands import app
 from attractor.errors import InputError
 from attractor.reproduction import TARGETS
 from attractor.reproduction.claims import examined
-from attractor.reproduction.computed import counts, learners, memories, methods, systems
+from attractor.reproduction.computed import (
+    counts,
+    learners,
+    lifelong,
+    memories,
+    methods,
+    systems,
+)
 from attractor.reproduction.computed.found import Found
 from attractor.reproduction.computed.table import COMPUTED, compute
 from attractor.reproduction.outcomes import END, EXACT, SIMULATED, WITHOUT_RUNS, Outcomes, Row
@@ -125,6 +132,20 @@ def test_methods_that_grow_are_those_that_are_ticked() -> None:
     assert found["GEM", column] == 1.0
     assert found["Net2Net", column] == pytest.approx((65 * 32 + 33 * 10) / (65 * 16 + 17 * 10))
     assert found["methods", "growth as ticked, of 7"] == 7
+
+
+def test_what_lifelong_learning_costs_is_that_of_its_sequences() -> None:
+    found = values(lifelong.costs())
+    steps = [2 * vectors + 1 for vectors in range(5, 63, 3)]  # said, a delimiter, said again
+    numbers = [10 * (8 + 7) * each for each in steps]
+    network = 4 * 128 * (8 + 128 + 1) + 7 * (128 + 1)
+    assert found["copying", f"gradients of an update, {lifelong.TWICE}"] == 2
+    kept = found["copying", f"numbers in the memory, {lifelong.TWICE}"]
+    assert kept == pytest.approx(sum(numbers) / sum(numbers[:10]))
+    share = found["copying", "numbers in the memory over those of a network a level"]
+    assert share == pytest.approx(sum(numbers) / (20 * network))
+    assert lifelong.columns(1) == 65 * 16 + 17 * 10
+    assert lifelong.columns(2) == 2 * lifelong.columns(1) + 16 * 10  # reads the one before
 
 
 def rows(experiment: str, label: str, each: list[float], measure: str = "m") -> list[Row]:

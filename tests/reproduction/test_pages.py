@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from attractor.cli.commands import app
 from attractor.errors import InputError
+from attractor.experiments import train
+from attractor.experiments.config import RunConfig
 from attractor.reproduction import TARGETS
 from attractor.reproduction.headlines import headlined
 from attractor.reproduction.numbered import numbered
@@ -180,3 +182,18 @@ def test_the_command_lists_and_shows_what_is_stored() -> None:
     assert "p (Holm)" in shown.output
     with pytest.raises(InputError, match="attractor figure chandar-4.7"):
         CliRunner().invoke(app, ["reproduce", "figure-4.7"], catch_exceptions=False)
+
+
+def test_a_drawn_target_that_others_have_runs_for_is_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    def remember(found: list[RunConfig], *_: object, **__: object) -> list[object]:
+        asked.extend(one.experiment for one in found)
+        return []
+
+    monkeypatch.setattr(train, "run_all", remember)
+    call = ["reproduce", "002/figure-3", "--out", str(tmp_path), "--seeds", "0"]
+    assert CliRunner().invoke(app, call).exit_code == 0
+    assert {*asked} == {"psmnist-decaynet-quick"}

@@ -111,7 +111,7 @@ def reproduce(
             f"expected a target that is computed, but {one.key} needs runs. Try it without "
             "--computed."
         )
-    if one.figure and not one.experiments("full") and one.key not in COMPUTED:
+    if one.figure and not (one.experiments("full") or one.derived or one.key in COMPUTED):
         raise InputError(
             f"expected a target with runs, but {one.key} is a drawing. "
             f"Try `attractor figure {one.figure}`."
