@@ -3,6 +3,7 @@
 DECIDING: dict[str, tuple[str, ...]] = {
     "reproduction/claims.py": (
         "reproduction/test_verdicts.py",
+        "reproduction/test_examined.py",
         "reproduction/test_ceiling.py",
         "report/test_claims.py",
     ),
@@ -14,6 +15,7 @@ DECIDING: dict[str, tuple[str, ...]] = {
     "reproduction/outcomes.py": (
         "reproduction/test_outcomes.py",
         "reproduction/test_verdicts.py",
+        "reproduction/test_examined.py",
         "reproduction/test_places.py",
     ),
     "reproduction/published.py": ("reproduction/test_numbers.py",),
@@ -23,10 +25,14 @@ DECIDING: dict[str, tuple[str, ...]] = {
     "reproduction/tables.py": (
         "reproduction/test_places.py",
         "reproduction/test_verdicts.py",
+        "reproduction/test_examined.py",
         "reproduction/test_headlines.py",
     ),
     "reproduction/targets.py": ("reproduction/test_targets.py",),
-    "reproduction/verdicts.py": ("reproduction/test_verdicts.py",),
+    "reproduction/verdicts.py": (
+        "reproduction/test_verdicts.py",
+        "reproduction/test_examined.py",
+    ),
     "reproduction/computed/adding.py": ("reproduction/test_computed.py",),
     "reproduction/computed/cellstates.py": ("reproduction/test_cellstates.py",),
     "reproduction/computed/counts.py": ("reproduction/test_computed.py",),
