@@ -64,6 +64,13 @@ def test_no_help_has_brackets_that_markup_would_eat() -> None:
             assert "[" not in (getattr(part, "help", "") or ""), (command, part)
 
 
+@pytest.mark.parametrize("group", [[], ["bench"], ["meta"], ["data"]])
+def test_no_summary_of_a_command_is_cut_off(group: list[str]) -> None:
+    told = called(*group, "--help").stdout.partition("\nCommands:\n")[2]
+    assert told
+    assert "..." not in told
+
+
 def test_help_tells_the_defaults() -> None:
     told = " ".join(called("run", "--help").stdout.replace("│", " ").split())
     assert "Data root; by default $ATTRACTOR_DATA, else the platform's cache folder." in told

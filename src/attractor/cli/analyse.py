@@ -29,7 +29,7 @@ def analyse(
     data: Annotated[Path | None, typer.Option(help=f"Of a run. {DATA_HELP}")] = None,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
-    """See a trained run, or a map of the line, as a dynamical system."""
+    """Show a trained run, or a map of x, as a dynamical system."""
     from attractor.errors import InputError
 
     if what not in MAPS:

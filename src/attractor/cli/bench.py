@@ -52,9 +52,10 @@ def cells(
     keep_memory: KeepMemory = True,
     quiet: Quiet = False,
 ) -> None:
-    """Measure every cell beside nn.LSTM, nn.GRU and its own plain loop, and how times grow.
+    """Measure how fast each cell is beside nn.LSTM and nn.GRU.
 
-    With `optimisers`: how well torch's optimisers, others and learned rules train.
+    Also beside its own plain loop, and how times grow. With `optimisers`: how well torch's
+    optimisers, others and learned rules train.
     """
     if context.invoked_subcommand is not None:
         _refuse_options(context)
@@ -134,7 +135,11 @@ def optimisers(
     baseline: Baseline = None,
     quiet: Quiet = False,
 ) -> None:
-    """Train with Adam, AdamW, NAdamW, SGD, ScheduleFree, Prodigy and every learned rule."""
+    """Measure how well optimisers train, learned ones included.
+
+    Trains the same networks with Adam, AdamW, NAdamW, SGD, ScheduleFree, Prodigy and every
+    learned rule.
+    """
     from attractor.bench import optimisers as benchmark
     from attractor.cli.progress import counted
     from attractor.cli.run import seeds_of

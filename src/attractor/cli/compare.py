@@ -30,7 +30,10 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Try cells on a file of time series at equal parameters and time, and say which to take."""
+    """Say which cell to take for a file of time series.
+
+    Tries each with about as many parameters, for the same time, on the same folds.
+    """
     from dataclasses import asdict
 
     from attractor.cli.progress import counted

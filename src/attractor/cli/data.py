@@ -43,7 +43,10 @@ def fetch(
     data: Root = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Download data sets from their official addresses; resumes, and verifies what it got."""
+    """Download data sets from their official addresses.
+
+    A download that was stopped resumes; each file is verified.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
@@ -75,7 +78,10 @@ def fetch(
 
 @app.command(epilog="Example: attractor data verify mnist")
 def verify(names: Name = None, data: Root = None, as_json: AsJson = False) -> None:
-    """Check files against their published sums; exit code 1 if one is missing or corrupt."""
+    """Check files against their published sums.
+
+    The exit code is 1 if one is missing or corrupt.
+    """
     from attractor.cli.tables import table
     from attractor.tasks.data import DATASETS
     from attractor.tasks.data import verify as verify_data

@@ -15,7 +15,10 @@ TOOLS = ("build", "dev", "docs")
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """Print versions, device, threads, data root, and what is missing."""
+    """Say what is installed here, and how to get what is missing.
+
+    Versions, device, threads, data root and browser.
+    """
     from attractor.cli.tables import table
 
     rows = [*_machine(), *_packages(), *_data(), *_browser()]

@@ -12,7 +12,10 @@ def figure(
         Path, typer.Option("--out", "-o", help="An .svg, .png or .pdf to write.")
     ] = Path("figure.svg"),
 ) -> None:
-    """Draw a figure of the papers anew; without a name, list those that can be drawn."""
+    """Draw a figure of the papers anew.
+
+    Without a name, list those that can be drawn.
+    """
     from attractor.report.papers import draw, listed
 
     if name is None:

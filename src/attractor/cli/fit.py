@@ -95,7 +95,10 @@ def fit(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Train a recurrent network on a file of time series; write it, and a page about it."""
+    """Train a recurrent network on a file of time series.
+
+    Writes a folder with the model, and a page about it.
+    """
     from attractor.cli.progress import counted
     from attractor.cli.text import visible, warn
     from attractor.estimators import RecurrentClassifier, RecurrentRegressor, save

@@ -31,7 +31,10 @@ def list_(
     name: Annotated[str | None, typer.Argument(help="One of these, with its options.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List cells, models, optimisers, strategies, streams, tasks or experiments, or tell of one."""
+    """List what there is, or show the options of one.
+
+    Cells, models, optimisers, strategies, streams, tasks and experiments.
+    """
     from attractor.cli import catalogue
     from attractor.cli.tables import table
 

@@ -85,7 +85,10 @@ def compare(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train the same learners on the same batches with each optimiser, and compare."""
+    """Train the same learners with each optimiser, and compare.
+
+    They start alike and see the same batches.
+    """
     from attractor.cli.tables import table
     from attractor.experiments.comparison import compare_on, rows
 

@@ -31,7 +31,10 @@ def predict(
         bool, typer.Option("--json", help="As JSON, with probabilities and the score.")
     ] = False,
 ) -> None:
-    """Tell the class, or the number, of each time series of a file, one a line."""
+    """Print the class, or the number, of each series of a file.
+
+    One on each line.
+    """
     from attractor.cli.text import visible, warn
     from attractor.estimators import RecurrentClassifier, load
     from attractor.estimators.reading import read

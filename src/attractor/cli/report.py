@@ -30,7 +30,10 @@ def report(
     trust: Annotated[bool, typer.Option("--trust", help=f"With --inside: {TRUST_HELP}")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="With --watch: 0 for any.")] = 8420,
 ) -> None:
-    """Write one self-contained page about saved runs, or serve it to this machine alone."""
+    """Write one self-contained page about saved runs, or serve it.
+
+    It is served to this machine alone, and refreshed while runs go on.
+    """
     if watch:
         refuse_ignored(context, "--watch", {"runs", "title", "watch", "port"})
         _watch(runs, title, port)

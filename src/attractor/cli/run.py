@@ -33,7 +33,7 @@ def run(
         list[str] | None, typer.Option("--set", help="Change a value: a.b=c; may be repeated.")
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Only the model with this label; may be repeated.")
+        list[str] | None, typer.Option(help="Only the variant with this label; may be repeated.")
     ] = None,
     seed: Annotated[
         list[str] | None,
@@ -56,7 +56,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Do an experiment: every model from every seed. Finished runs are not done again."""
+    """Run an experiment: every variant from every seed. Finished runs are not repeated."""
     from attractor.cli.progress import Watch
     from attractor.experiments.train import run_all, run_folder
     from attractor.files import check_target

@@ -23,7 +23,7 @@ def sweep(
         list[str] | None, typer.Option("--set", help="Change a value: a.b=c; may be repeated.")
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Only the model with this label; may be repeated.")
+        list[str] | None, typer.Option(help="Only the variant with this label; may be repeated.")
     ] = None,
     seed: Annotated[
         list[str] | None,
@@ -53,7 +53,7 @@ def sweep(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Do an experiment at every point of a grid. Runs that are done are not done again."""
+    """Run an experiment at every point of a grid. Finished runs are not repeated."""
     from attractor.cli.progress import Watch
     from attractor.experiments.check import refusals
     from attractor.experiments.grid import sweep_runs

@@ -21,7 +21,10 @@ def track(
         Path, typer.Option("--out", "-o", help="Folder; each sink has its own in it.")
     ] = Path("tracking"),
 ) -> None:
-    """Write what saved runs have measured where other tools show it. Nothing is written twice."""
+    """Write what saved runs have measured for other tools to show.
+
+    Nothing is written twice.
+    """
     from attractor.tracking import track as write
 
     for name in to:

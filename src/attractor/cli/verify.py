@@ -14,7 +14,10 @@ def verify(
     data: Annotated[Path | None, typer.Option(help=DATA_HELP, show_default=False)] = None,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
-    """Repeat runs in a temporary folder, and compare all their numbers bit for bit."""
+    """Repeat runs, and compare all their numbers bit for bit.
+
+    The runs themselves stay as they are: it repeats them in a temporary folder.
+    """
     from attractor.experiments.repeat import verify as repeated
 
     different = False
