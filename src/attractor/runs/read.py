@@ -128,8 +128,7 @@ def _folders(paths: Iterable[Path]) -> list[Path]:
                 f"expected a folder with runs at {path}, but got {got} there. "
                 "Try the folder that `attractor run` wrote, such as runs."
             )
-        is_run = (path / "config.toml").is_file()
-        found = [path] if is_run else sorted(file.parent for file in path.rglob("config.toml"))
+        found = sorted(file.parent for file in path.rglob("config.toml"))
         if not found:
             raise InputError(
                 f"expected a config.toml in or below {path}, but got none. "

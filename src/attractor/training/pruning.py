@@ -38,7 +38,7 @@ def smallest(model: nn.Module, share: float) -> list[Tensor]:
             f"expected a share of weights of at least 0 and below 1, but got {share}. Try 0.5."
         )
     parameters = list(model.parameters())
-    sizes = torch.cat([p.detach().abs().flatten() for p in parameters])
+    sizes = torch.cat([p.abs().flatten() for p in parameters])
     kept = torch.ones_like(sizes, dtype=torch.bool)
     kept[sizes.argsort(stable=True)[: round(share * len(sizes))]] = False
     parts = kept.split_with_sizes([p.numel() for p in parameters])
