@@ -64,10 +64,12 @@ def test_it_is_said_what_labels_are_taken_for_and_why(tmp_path: Path) -> None:
     real = numbers(tmp_path / "real.tsv", np.linspace(0.11, 2.3, 30))
     words, target = tsv(tmp_path / "words.tsv"), ts(tmp_path / "some.ts")
     counted = tsv(tmp_path / "counted.tsv", names=("1", "2.0"))
+    mixed = tsv(tmp_path / "mixed.tsv", names=("1", "none"))
     cases: tuple[tuple[Path, Answers, str], ...] = (
         (real, "auto", "numbers that are not all whole: a regression, from 0.11 to 2.3 (--answers "
          "classes for classes)"),
         (words, "auto", "words: 2 classes"),
+        (mixed, "auto", "words: 2 classes"),
         (counted, "auto", "whole numbers: 2 classes (--answers numbers for a regression)"),
         (target, "auto", "numbers, as the file says: a regression, from -20 to 20 (--answers "
          "classes for classes)"),

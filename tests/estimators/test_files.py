@@ -215,3 +215,12 @@ def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
         save(quick(epochs=1).fit(x, days), tmp_path)
     with pytest.raises(InputError, match="plain values to save, but options is {'dropout': tensor"):
         save(fitted().set_params(options={"dropout": torch.zeros(1)}), tmp_path)
+
+
+@pytest.mark.parametrize("seed", [None, np.int64(7), np.random.RandomState(7)])
+def test_whatever_drew_the_weights_of_a_model_it_is_saved(seed: Any, tmp_path: Path) -> None:
+    x, _ = waves()
+    model = fitted(random_state=seed)
+    again = load(save(model, tmp_path))
+    assert (again.predict_proba(x) == model.predict_proba(x)).all()
+    assert again.random_state == (7 if isinstance(seed, np.integer) else None)

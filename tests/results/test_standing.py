@@ -74,6 +74,13 @@ def test_divergence_is_never_within_a_factor() -> None:
     assert "diverged" in markdown(gone)
 
 
+def test_where_both_diverged_neither_is_worse() -> None:
+    lost = (outcome("sgd", "hill", math.inf, 1.0), outcome("rule", "hill", 1.0, math.inf))
+    both = replace(STANDING, outcomes=(*lost, *STANDING.outcomes[2:]))
+    assert [*beside(both, "rule", "sgd")] == [1, 2, pytest.approx(0.36 / 0.4)]
+    assert [*beside(both, "sgd", "rule")] == [0, 2, pytest.approx(0.4 / 0.36)]
+
+
 def test_worse_is_beyond_a_twentieth_and_both_intervals() -> None:
     def with_dale(*found: float) -> Standing:
         changed = replace(STANDING.outcomes[3], losses=found)

@@ -127,6 +127,7 @@ def test_what_a_run_stands_still_at_is_that_of_four_in_five_late_losses() -> Non
     assert fate([9.0, 4.4, 2.0], 1.0).fate == "on its way"  # of few losses, two at least
     assert fate(first * 40 + [0.01] * 10, 1.0) == ("on its way", 0.01, None)  # of all symbols
     assert fate([], 1.0).fate == "on its way"
+    assert fate([9.0] * 8 + [3.25] * 2, 1.0, near=0.25).fate == "stands still"  # no farther
 
 
 def test_a_variant_of_unfinished_runs_has_no_curve() -> None:

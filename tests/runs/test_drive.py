@@ -17,6 +17,7 @@ from attractor.runs import drive as driving
 from attractor.runs.drive import Context, Every, drive, never
 from attractor.runs.environment import environment, read
 from attractor.runs.folder import BusyError, damage, is_open, keep, locked, repeat
+from attractor.team import Team
 from attractor.training.process import Diverged, Stopped
 from runs.counting import Counting
 
@@ -349,3 +350,27 @@ def test_nothing_is_said_of_a_run_that_goes_on_at_home(
             go(tmp_path / "run", stop=after(2))
         go(tmp_path / "run")
     assert caplog.text == ""
+
+
+def test_one_that_follows_takes_the_same_steps_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def follow(*said: tuple[bool, ...]) -> list[Counting]:
+        """A drive by the second process of a team, as the first says."""
+        answers, made = iter(said), []
+
+        def make() -> Counting:
+            made.append(Counting(steps=3))
+            return made[-1]
+
+        monkeypatch.setattr(driving, "team", lambda: Team(1, 2))
+        monkeypatch.setattr(driving, "agreed", lambda *_: next(answers))
+        go(tmp_path / "run", make)
+        return made
+
+    goes_on, stops = (False, True), (True, False)
+    assert follow((False,)) == []  # the run was done
+    assert [one.step for one in follow((True,), goes_on, goes_on, goes_on)] == [3]
+    with pytest.raises(Stopped):
+        follow((True,), goes_on, stops)
+    assert not (tmp_path / "run").exists()

@@ -108,3 +108,8 @@ def test_a_commit_that_leaves_the_package_alone_is_no_other_version() -> None:
     assert mixed([one, {**one, "commit": "y"}]) == ""
     assert differences(one, {**one, "commit": "y"}) == []
     assert "source a and b" in mixed([one, {**one, "source": "b", "commit": "y"}])
+
+
+def test_commits_tell_versions_apart_where_not_every_run_knows_its_source() -> None:
+    old = {"attractor": "1", "commit": "x"}
+    assert "commit x and y" in mixed([old, {**old, "commit": "y", "source": "a"}])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attractor.runs.jobs import BETWEEN_LOOKS, _ending_with_parent
+from attractor.runs.jobs import BETWEEN_LOOKS, _ending_with_parent, at_a_time, cores
 from experiments.helpers import TINY, attractor, called
 
 
@@ -69,3 +69,20 @@ def test_a_worker_without_a_parent_ends(tmp_path: Path) -> None:
         os._exit(0)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 1
+
+
+def test_there_is_room_for_as_many_runs_as_cores_have_threads_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {*range(6)}, raising=False)
+    assert [at_a_time(None, threads) for threads in (1, 2, 4, 8)] == [6, 3, 1, 1]
+    assert at_a_time(5, 2) == 5
+
+
+@pytest.mark.parametrize(("counted", "expected"), [(5, 5), (None, 1)])
+def test_where_no_system_tells_whose_cores_are_whose_all_are_counted(
+    counted: int | None, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: counted)
+    assert cores() == expected
