@@ -257,3 +257,26 @@ def test_results_fit_or_say_that_there_is_more(
     assert note.is_visible() == (measures == "many")
     assert "scroll it sideways" in note.text_content()
     page.close()
+
+
+def test_what_is_far_down_is_drawn_when_a_reader_comes_near_or_sets_it(
+    visit: Any, write_run: Any, tmp_path: Path
+) -> None:
+    for number in range(9):
+        write_run(tmp_path / "runs", "LSTM", config={"experiment": f"part-{number}"})
+    write(build(load_runs([tmp_path / "runs"])), tmp_path / "report.html")
+    page = visit((tmp_path / "report.html").as_uri(), viewport={"width": 1280, "height": 900})
+    assert page.locator(".plot").count() == 36
+    assert page.locator(".drawn").count() == 24
+    page.locator("#chapter-8-curves").scroll_into_view_if_needed()
+    page.locator("#chapter-8 .js-line").first.wait_for(timeout=20_000)
+    assert page.locator("#chapter-9 .drawn").count() == 0
+    page.evaluate("""() => {
+        const scale = document.querySelector("#chapter-9 [data-scale]");
+        scale.value = "linear";
+        scale.dispatchEvent(new Event("change", { bubbles: true }));
+    }""")
+    types = "[...document.querySelectorAll('#chapter-9 .plot')].map(p => p.layout.yaxis.type)"
+    assert page.evaluate(types) == ["linear"] * 4
+    assert page.complaints == []
+    page.close()

@@ -113,6 +113,25 @@ def test_thinning_keeps_the_ends_and_the_extremes() -> None:
     assert thin(values[:2000]).tolist() == list(range(2000))
 
 
+def test_curves_are_thinned_to_the_room_that_they_have(tmp_path: Path, write_run: Any) -> None:
+    for label in ("LSTM", "GRU"):
+        for seed in range(4):
+            write_run(tmp_path, label, seed, steps=3000, every=5)
+    runs = load_runs([tmp_path])
+    whole, few = learning_curves(runs), learning_curves(runs, room=100_000)
+    points = {"meta", "x", "y", "x0", "dx", "customdata"}
+
+    def weight(drawn: list[Figure]) -> int:
+        every = [trace for figure in drawn for trace in figure.traces]
+        kept = [{key: one for key, one in trace.items() if key in points} for trace in every]
+        return len(json.dumps(kept, separators=(",", ":")))
+
+    assert weight(whole) > 300_000
+    assert 50_000 < weight(few) < 110_000
+    tight = learning_curves(runs, room=0)
+    assert max(len(t["y"]) for f in tight for t in f.traces if not t.get("fill")) == 50
+
+
 def test_long_runs_are_thinned(tmp_path: Path, write_run: Any) -> None:
     write_run(tmp_path, seed=0, steps=9000, every=1)
     write_run(tmp_path, seed=1, steps=9000, every=1)

@@ -16,7 +16,7 @@ from attractor.report.bundle import packed_script, script_safe
 from attractor.report.chapter import Chapter, chapter
 from attractor.report.claims import claims_on, counted
 from attractor.report.comparing import listed
-from attractor.report.figures import Figure
+from attractor.report.figures import ROOM, Figure
 from attractor.report.speed import speed_part
 from attractor.report.standing import standing_part
 from attractor.report.tables import STRIP_WIDTH
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from attractor.report.inside import Inside
 
 
-SCRIPTS = ("state.js", "tables.js", "axes.js", "page.js")
+SCRIPTS = ("state.js", "tables.js", "axes.js", "runs.js", "page.js")
 
 
 def build(
@@ -67,6 +67,7 @@ def build(
             part,
             found.get(f"{experiment}/{budget}", ()),
             claims.get(experiment, ()) if budget != "changed" else (),
+            ROOM * len(part) / len(runs),
         )
         for (experiment, budget), part in parts.items()
     ]

@@ -10,7 +10,7 @@ from attractor.report.cautions import cautions, otherwise, ranges
 from attractor.report.claims import HEADINGS, Told
 from attractor.report.comparing import findings, headline, listed, standing
 from attractor.report.drill import Drill, drill
-from attractor.report.figures import Figure, learning_curves
+from attractor.report.figures import ROOM, Figure, learning_curves
 from attractor.report.levels import ranked_by_levels
 from attractor.report.order import ordered
 from attractor.report.parts import Parts, parts_of
@@ -110,9 +110,19 @@ class Chapter:
 
 
 def chapter(
-    runs: Sequence[Run], inside: "Sequence[Inside]" = (), claims: Sequence[Told] = ()
+    runs: Sequence[Run],
+    inside: "Sequence[Inside]" = (),
+    claims: Sequence[Told] = (),
+    room: float = ROOM,
 ) -> Chapter:
-    """Work out the chapter for runs of one experiment at one budget."""
+    """Work out the chapter for runs of one experiment at one budget.
+
+    Args:
+        runs: those of the chapter.
+        inside: what is seen in their networks.
+        claims: of the documents, on these runs.
+        room: the bytes that learning curves may take.
+    """
     runs = ordered([ranked_by_levels(run) for run in runs])
     first = runs[0]
     stand = standing(runs, claims)
@@ -120,7 +130,7 @@ def chapter(
     parts = parts_of(runs)
     ends = parts.ends(runs)
     bands = not crowded(groups)
-    curves = [marked(one, ends) for one in learning_curves(runs, parts.counts)]
+    curves = [marked(one, ends) for one in learning_curves(runs, parts.counts, room)]
     figures = parts.curves(groups) + curves
     if (violins := spread(runs, groups)) is not None:
         figures.append(violins)

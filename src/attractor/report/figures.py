@@ -25,6 +25,12 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 DASHES = ("solid", "dash", "dot", "dashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x")
 MOST_POINTS = 2000
+"""Points of a curve, if a page has room for them."""
+FEWEST_POINTS = 50
+ROOM = 3_000_000
+"""Bytes for the curves of a page, which weighs as much again without them."""
+SEED_BYTES, MEAN_BYTES = 16, 70
+"""What a point takes in the curve of a seed, and in that of a mean with its band."""
 SPLITS = {"valid": "Validation", "test": "Test", "train": "Training"}
 META = "meta"
 """The split of what is logged while an optimiser is trained, at steps below zero."""
@@ -54,12 +60,15 @@ def symbol(index: int) -> str:
     return SYMBOLS[index // (len(COLOURS) * len(DASHES)) % len(SYMBOLS)]
 
 
-def learning_curves(runs: Sequence[Run], counts: Collection[str] = ()) -> list[Figure]:
+def learning_curves(
+    runs: Sequence[Run], counts: Collection[str] = (), room: float = ROOM
+) -> list[Figure]:
     """A figure for each measure of each split, the main one first; none for a single test.
 
     Args:
         runs: of one experiment and budget.
         counts: what is logged and not drawn.
+        room: the bytes that all their curves may take, about.
     """
     main = main_metric(runs)
     alive = [run for run in runs if run.status != "failed"]
@@ -73,16 +82,35 @@ def learning_curves(runs: Sequence[Run], counts: Collection[str] = ()) -> list[F
         names -= {"step", "split", *counts}
         ordered = sorted(names, key=lambda m: (m != main, m != "loss", m))
         measures += [(split, name) for name in ordered]
-    drawn = [made for split, name in measures if (made := figure(runs, split, name))]
-    drawn += [made for name in ("loss", "last") if (made := meta_curve(runs, name))]
+    most = _most_points(runs, [*measures, (META, "loss"), (META, "last")], room)
+    drawn = [made for split, name in measures if (made := figure(runs, split, name, most))]
+    drawn += [made for name in ("loss", "last") if (made := meta_curve(runs, name, most))]
     if len(drawn) % 2:
         drawn[0] = replace(drawn[0], wide=True)
     return drawn
 
 
-def meta_curve(runs: Sequence[Run], metric: str) -> Figure | None:
+def _most_points(runs: Sequence[Run], measures: Sequence[tuple[str, str]], room: float) -> int:
+    """To how many points all curves are thinned, so that they have room."""
+    sizes, means = [], []
+    for group in variants(runs):
+        each = [[len(run.series(*measure)) for run in group.runs] for measure in measures]
+        sizes += [size for found in each for size in found]
+        means += [max(found) for found in each]
+
+    def bytes_of(most: int) -> int:
+        seeds = sum(min(size, most) for size in sizes)
+        return SEED_BYTES * seeds + MEAN_BYTES * sum(min(size, most) for size in means)
+
+    most = MOST_POINTS
+    while bytes_of(most) > room and most > FEWEST_POINTS:
+        most = max(most * 3 // 4, FEWEST_POINTS)
+    return most
+
+
+def meta_curve(runs: Sequence[Run], metric: str, most: int = MOST_POINTS) -> Figure | None:
     """Draw what the training of an optimiser logged, by its own steps, from one on."""
-    made = figure([_from_one(run) for run in runs], META, metric)
+    made = figure([_from_one(run) for run in runs], META, metric, most)
     if made is None:
         return None
     title = {"loss": "Meta-training: loss of an unroll", "last": "Meta-training: last loss"}
@@ -96,10 +124,10 @@ def _from_one(run: Run) -> Run:
     return replace(run, rows=tuple({**row, "step": row["step"] - first + 1} for row in rows))
 
 
-def figure(runs: Sequence[Run], split: str, metric: str) -> Figure | None:
+def figure(runs: Sequence[Run], split: str, metric: str, most: int = MOST_POINTS) -> Figure | None:
     """Draw a measure: bands at the back, single seeds (hidden at first), means in front.
 
-    ``None`` if no run has it but failed ones.
+    Curves have at most so many points. ``None`` if no run has it but failed ones.
     """
     groups = variants(runs)
     seeds = [
@@ -116,11 +144,13 @@ def figure(runs: Sequence[Run], split: str, metric: str) -> Figure | None:
     lines = curve(runs, split, metric, log=log).lines
     indices = {variant.label: index for index, variant in enumerate(groups)}
     means = {indices[line.label] for line in lines}
-    traces = [_band(line, indices[line.label]) for line in lines if np.any(line.n > 1)]
+    traces = [_band(line, indices[line.label], most) for line in lines if np.any(line.n > 1)]
     traces += [
-        _seed(values, index, run, hidden=index in means) for index, run, values in seeds if values
+        _seed(values, index, run, most, hidden=index in means)
+        for index, run, values in seeds
+        if values
     ]
-    traces += [_mean(line, indices[line.label], share) for line in lines]
+    traces += [_mean(line, indices[line.label], most, share) for line in lines]
     name = words(metric)
     last = max(int(line.steps[-1]) for line in lines)
     return Figure(
@@ -223,9 +253,9 @@ def _title(text: str, distance: int) -> dict[str, Any]:
     return {"text": plot_text(text), "standoff": distance, "font": {"size": 13}}
 
 
-def _mean(line: Line, index: int, share: bool) -> Trace:
+def _mean(line: Line, index: int, most: int, share: bool) -> Trace:
     colour, dash = style(index)
-    keep = thin(line.mean)
+    keep = thin(line.mean, most)
     digits = ".2%" if share else ".4~g"
     band = f" ({{low:{digits}}} to {{high:{digits}}})"
     band = band.replace("{low", "%{customdata[1]").replace("{high", "%{customdata[2]")
@@ -254,9 +284,9 @@ def _mean(line: Line, index: int, share: bool) -> Trace:
     }
 
 
-def _band(line: Line, index: int) -> Trace:
+def _band(line: Line, index: int, most: int) -> Trace:
     colour, _ = style(index)
-    keep = thin(line.mean)
+    keep = thin(line.mean, most)
     n, steps, low, high = line.n[keep], line.steps[keep], line.low[keep], line.high[keep]
     x: list[int | None] = []
     y: list[float | None] = []
@@ -281,10 +311,10 @@ def _band(line: Line, index: int) -> Trace:
     }
 
 
-def _seed(values: dict[int, float], index: int, run: Run, hidden: bool) -> Trace:
+def _seed(values: dict[int, float], index: int, run: Run, most: int, hidden: bool) -> Trace:
     colour, dash = style(index)
     y = np.array(list(values.values()))
-    keep = thin(y)
+    keep = thin(y, most)
     trace: Trace = {
         "type": "scatter",
         "name": plot_text(f"{run.label}, seed {run.seed}"),

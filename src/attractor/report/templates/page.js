@@ -7,6 +7,7 @@
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const printing = matchMedia("print");
   const touch = matchMedia("(pointer: coarse)").matches;
+  const AT_ONCE = 24; /* figures that are drawn before a reader comes near them */
   const config = {
     displaylogo: false,
     displayModeBar: touch ? false : "hover",
@@ -45,6 +46,9 @@
     script.textContent = await new Response(stream).text();
     document.head.append(script);
   }
+
+  /* Those of some figures that are not drawn yet. */
+  const undrawn = (some) => some.filter((plot) => !plot.classList.contains("drawn"));
 
   function draw(plot) {
     const { data, layout } = figures[plot.dataset.figure];
@@ -189,82 +193,18 @@
   }
 
   function zoomAgain(zooms) {
-    for (const plot of document.querySelectorAll("main .drawn")) {
+    for (const plot of plots) {
       const range = zooms[plotName(plot)];
-      if (range && Object.keys(range).length) Plotly.relayout(plot, range);
+      if (!range || !Object.keys(range).length) continue;
+      undrawn([plot]).forEach(draw);
+      Plotly.relayout(plot, range);
     }
   }
 
-  /* One run: its curves, which are on the page already, its configuration and its environment. */
-  const opened = JSON.parse(document.getElementById("opened")?.textContent ?? "[]");
-  const dialog = document.getElementById("run");
-
-  function made(name, text, parent) {
-    const element = document.createElement(name);
-    element.textContent = text;
-    parent.append(element);
-    return element;
-  }
-
-  function pairs(rows, parent) {
-    const list = made("dl", "", parent);
-    list.className = "pairs";
-    for (const [name, value] of rows) {
-      const line = made("div", "", list);
-      made("dt", name, line);
-      made("dd", value, line);
-    }
-  }
-
-  function curvesOf(run, chapter, parent) {
-    const grid = made("div", "", parent);
-    grid.className = "figures";
-    for (const plot of chapter.querySelectorAll(".curves .plot")) {
-      const { data, layout } = figures[plot.dataset.figure];
-      const own = data.find(({ meta }) => meta.variant === run.variant && meta.seed === run.seed);
-      if (!own) continue;
-      const figure = made("figure", "", grid);
-      const title = plot.parentElement.querySelector("figcaption").textContent;
-      made("figcaption", title, figure);
-      const place = made("div", "", figure);
-      place.className = "plot drawn";
-      place.setAttribute("role", "img");
-      place.setAttribute("aria-label", `${title} of ${run.label}, seed ${run.seed}`);
-      const trace = { ...own, y: own.raw ?? own.y, visible: true, opacity: 1, line: { ...own.line, width: 2 } };
-      const { annotations, shapes, ...rest } = layout;
-      Plotly.newPlot(place, [trace], { ...rest, hovermode: "closest", xaxis: { ...layout.xaxis }, yaxis: { ...layout.yaxis, autorange: true } }, config);
-      Plotly.relayout(place, look(place));
-    }
-  }
-
-  function show(number, index) {
-    const { runs, environments } = opened[number - 1];
-    const run = runs[index];
-    const chapter = document.getElementById(`chapter-${number}`);
-    dialog.textContent = "";
-    const form = made("form", "", dialog);
-    form.method = "dialog";
-    made("button", "Close", form).className = "close";
-    made("h2", `${run.label}, seed ${run.seed}`, dialog).id = "run-title";
-    made("p", run.folder, dialog).className = "muted";
-    if (run.reason) made("p", run.reason, dialog).className = "notice";
-    pairs(run.measures, dialog);
-    dialog.showModal();
-    curvesOf(run, chapter, dialog);
-    const text = chapter.querySelector(`[data-config="${run.variant}"] pre`).textContent;
-    const configuration = made("details", "", dialog);
-    made("summary", "Configuration", configuration);
-    made("pre", text.replace(/^seed = \d+$/m, `seed = ${run.seed}`), configuration).tabIndex = 0;
-    const environment = made("details", "", dialog);
-    made("summary", "Environment", environment);
-    pairs(environments[run.environment].map((line) => line.split(/: (.*)/s)), environment);
-    history.replaceState(null, "", `#run-${number}-${index}`);
-  }
-
-  function fromAddress() {
-    const found = /^#run-(\d+)-(\d+)$/.exec(location.hash);
-    if (found && opened[found[1] - 1]?.runs[found[2]]) show(Number(found[1]), Number(found[2]));
-  }
+  const opened = runWindow((place, trace, layout) => {
+    Plotly.newPlot(place, [trace], layout, config);
+    Plotly.relayout(place, look(place));
+  }, figures);
 
   /* The contents tell where the reader is. */
   const links = new Map(
@@ -330,16 +270,6 @@
     addEventListener("scroll", here, { passive: true });
     here();
   }
-  for (const button of document.querySelectorAll(".open")) {
-    button.addEventListener("click", () =>
-      show(Number(button.dataset.chapter), Number(button.dataset.run)));
-  }
-  dialog?.addEventListener("close", () => {
-    for (const plot of dialog.querySelectorAll(".drawn")) Plotly.purge(plot);
-    dialog.textContent = "";
-    history.replaceState(null, "", location.pathname + location.search);
-  });
-
   if (document.body.dataset.watch) setInterval(watch, 3000);
   for (const section of document.querySelectorAll(".curves")) {
     const drawn = [...section.querySelectorAll(".plot")];
@@ -348,6 +278,9 @@
     const scales = controls.querySelector("[data-scale]");
     const slider = controls.querySelector("[data-smooth]");
     slider.addEventListener("input", () => smooth(slider, drawn));
+    /* What a reader sets is set in each figure of the section, so each is there. */
+    const ready = () => undrawn(drawn).forEach(draw);
+    for (const kind of ["input", "change", "click"]) controls.addEventListener(kind, ready, true);
     controls.addEventListener("change", ({ target }) => {
       if (target === scales) scale(scales.value, drawn);
       else if (target !== slider) choose(controls, drawn);
@@ -367,13 +300,14 @@
   });
   async function begin() {
     await unpack();
-    /* What is inside networks has maps and courses in space, which are drawn when they are near. */
-    const later = plots.filter((plot) => plot.closest(".inside"));
+    for (const controls of document.querySelectorAll(".keys")) controls.disabled = false;
+    /* Maps and courses in space, which take long, and what is far down wait until they are near. */
+    const later = plots.filter((plot, place) => place >= AT_ONCE || plot.closest(".inside"));
     const nearby = new IntersectionObserver((seen) => {
       for (const { isIntersecting, target } of seen) {
         if (!isIntersecting) continue;
         nearby.unobserve(target);
-        draw(target);
+        undrawn([target]).forEach(draw);
       }
     }, { rootMargin: "200px" });
     plots.filter((plot) => !later.includes(plot)).forEach(draw);
@@ -383,14 +317,14 @@
     /* The first call sets the size, before the browser fits the page to the paper; the second
        the colours, once the styles for print are on. */
     addEventListener("beforeprint", () => {
-      plots.filter((plot) => !plot.classList.contains("drawn")).forEach(draw);
+      undrawn(plots).forEach(draw);
       plots.forEach(forPaper);
     });
     printing.addEventListener("change", () =>
       plots.filter((plot) => plot.classList.contains("drawn"))
         .forEach(printing.matches ? forPaper : forScreen));
     if (document.body.dataset.watch) zoomAgain(reader.restore());
-    if (opened.length) fromAddress();
+    opened.fromAddress();
     root.dataset.ready = "";
   }
   begin();
