@@ -13,6 +13,7 @@ from attractor import InputError
 from attractor.continual import AGEM, ER, EWC, GEM, STRATEGIES, Naive, Strategy
 from attractor.continual.lifelong import Curriculum, LifelongResult, Rules, levels
 from attractor.continual.lifelong.levels import trimmed
+from attractor.continual.lifelong.triggers import Conflict, Plateau, Rank
 from attractor.experiments.table import load as experiment
 from attractor.experiments.train import build, runs_of
 from attractor.models import SequenceTagger
@@ -247,3 +248,12 @@ def test_every_quick_experiment_begins(name: str) -> None:
         process = build(config, Context()).process
         process.advance()
         assert process.step == 1
+
+
+def test_a_learner_grows_by_the_signal_of_its_configuration() -> None:
+    _, found = experiment("lifelong-triggers-quick", ["seeds=[0]"])
+    learners = {run.label: build(run, Context()).process for run in runs_of("signals", found)}
+    signals = {label: getattr(one, "trigger", "none at all") for label, one in learners.items()}
+    assert signals.pop("Failure") is None
+    kinds = {"Conflict": Conflict, "Plateau": Plateau, "Rank": Rank}
+    assert {label: type(signal) for label, signal in signals.items()} == kinds

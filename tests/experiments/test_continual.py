@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import torch
 
 from attractor.continual import Learner
 from attractor.errors import InputError, RunError
@@ -15,6 +16,7 @@ from attractor.experiments.kinds.continual import ContinualRun
 from attractor.experiments.table import load
 from attractor.experiments.train import run_folder, runs_of, train
 from attractor.runs.drive import Context
+from attractor.tasks.streams.views import ShuffledPixels
 from attractor.training.process import Stopped
 from experiments.helpers import TINY_STREAM, numbers
 from experiments.helpers import tiny_stream as tiny
@@ -211,3 +213,19 @@ def test_the_log_names_the_split_that_was_measured(held: str, tmp_path: Path) ->
     assert {row["split"] for row in rows} == {"train", held}
     assert sum("task_1" in row for row in rows) == 3
     assert json.loads((folder / "done.json").read_text())["split"] == held
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ((), None),
+        (("stream.noise=0.0",), None),
+        (("stream.noise=0.3",), ShuffledPixels(0.3)),
+        (("stream.noise={fraction=0.3, together=2}",), ShuffledPixels(0.3, 2)),
+    ],
+)
+def test_a_stream_has_the_noise_that_it_is_asked_for(
+    changes: tuple[str, ...], expected: ShuffledPixels | None
+) -> None:
+    stream = continual.build_stream(tiny(*changes), Context(), torch.device("cpu"))
+    assert [task.noise for task in stream.arrays()] == [expected] * len(stream)

@@ -67,7 +67,7 @@ DECIDING: dict[str, tuple[str, ...]] = {
     "experiments/kinds/continual.py": ("experiments/test_continual.py",),
     "experiments/kinds/features.py": ("experiments/test_features.py",),
     "experiments/kinds/lifelong.py": ("continual/test_lifelong.py",),
-    "experiments/kinds/parts.py": ("experiments/test_train.py", "experiments/test_plans.py"),
+    "experiments/kinds/parts.py": ("experiments/test_train.py", "experiments/test_own.py"),
     "experiments/kinds/patches.py": ("experiments/test_patches.py",),
     "experiments/kinds/supervised.py": ("experiments/test_plans.py", "experiments/test_train.py"),
     "experiments/naming.py": ("experiments/test_sweep.py",),

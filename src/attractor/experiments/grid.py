@@ -31,9 +31,9 @@ def axes(grids: Iterable[str]) -> list[Axis]:
     """
     found: list[Axis] = []
     for grid in grids:
-        key, equals, text = grid.partition("=")
-        values = tuple(_split(text)) if equals else ()
-        if not key.strip() or not all(values) or not values:
+        key, _, text = grid.partition("=")
+        values = tuple(_split(text))
+        if not key.strip() or not all(values):
             raise InputError(
                 f"expected a grid as a.b=1,2,3, but got {shortened(grid)}. "
                 "Try model.hidden_size=16,32."
