@@ -2,10 +2,13 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock
+
+from markupsafe import escape
 
 from attractor.errors import InputError
 from attractor.report.build import build
@@ -15,7 +18,7 @@ HOST = "127.0.0.1"
 NAMES = ("127.0.0.1", "localhost")
 WAITING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>attractor</title>
 <link rel="icon" href="data:,"><meta http-equiv="refresh" content="3">
-<p>No runs yet. This page looks again every three seconds."""
+<p>{} This page looks again every three seconds."""
 FILES = ("config.toml", "metrics.jsonl", "done.json", "failed.json")
 
 
@@ -42,7 +45,7 @@ class Page:
         return seen.hexdigest()[:16]
 
     def html(self) -> bytes:
-        """The page; one that waits while there are no runs."""
+        """The page; one that waits, and says for what, while there is nothing to show."""
         version = self.version()
         with self._lock:
             if self._made[0] != version:
@@ -50,11 +53,15 @@ class Page:
             return self._made[1]
 
     def _build(self, version: str) -> bytes:
+        begun = [folder for folder in self.folders if any(folder.rglob("config.toml"))]
+        if not begun:
+            return WAITING.format("No runs yet.").encode()
         try:
-            runs, damaged = read_runs(self.folders)
-        except InputError:
-            return WAITING.encode()
-        return build(runs, self.title, damaged, watch=version).encode(errors="replace")
+            runs, damaged = read_runs(begun)
+            page = build(runs, self.title, damaged, watch=version)
+        except InputError as error:  # such as two runs of one seed
+            page = WAITING.format(escape(str(error)))
+        return page.encode(errors="replace")
 
 
 def _size(path: Path) -> tuple[int, int] | None:
@@ -79,6 +86,10 @@ def server(page: Page, port: int = 0) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         server_version = "attractor"
         sys_version = ""
+
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # of a reader who has gone
+                super().handle()
 
         def do_GET(self) -> None:
             self._answer(body=True)
