@@ -15,7 +15,6 @@ tracing = pytest.mark.filterwarnings("ignore")  # of torch's tracers about thems
 
 
 @cells
-@tracing
 def test_compile_whole_graph(name: str) -> None:
     layer = make_layer(name).eval()
     torch.compiler.reset()

@@ -53,12 +53,10 @@ def draw(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
 def test_an_option_that_a_kernel_does_not_know_takes_the_loop(
     taken: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fewer = {NTMCell: memory.KNOWN[NTMCell] - {"read_heads"}}
-    monkeypatch.setattr(memory, "KNOWN", memory.KNOWN | fewer)
-    memory._others.cache_clear()
+    more = {NTMCell: memory.OTHERS[NTMCell] | {"read_heads": 1}}
+    monkeypatch.setattr(memory, "OTHERS", memory.OTHERS | more)
     for heads in (1, 2):  # the default goes on as it was
         make("ntm", read_heads=heads)(draw(4, 2, 3))
-    memory._others.cache_clear()
     assert taken == [True, False]
 
 
@@ -153,6 +151,26 @@ def test_other_types_take_the_loop(dtype: torch.dtype, taken: list[bool]) -> Non
     output, _ = make(dtype=dtype)(draw(4, 2, 3, dtype=dtype))
     assert output.dtype == dtype
     assert taken == [False]
+
+
+@pytest.mark.parametrize(
+    ("cell", "dtype"),
+    [
+        (recurrent_dropout("tardis", 0.3), torch.float64),
+        (recurrent_dropout(NOISY["dntm"], 0.3), torch.float64),
+        ("tardis", torch.bfloat16),
+        (zoneout("tardis", 0.5, 0.3), torch.bfloat16),
+    ],
+)
+def test_a_kernel_that_is_not_taken_draws_nothing(
+    cell: Any, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = Recurrent(cell, 3, 5, dtype=dtype, generator=seeded())
+    torch.manual_seed(0)
+    found, _ = module(draw(4, 2, 3, dtype=dtype))
+    monkeypatch.setattr(layer, "fused", lambda *_: None)
+    torch.manual_seed(0)
+    assert torch.equal(found, module(draw(4, 2, 3, dtype=dtype))[0])
 
 
 def test_autocast_takes_the_loop(taken: list[bool]) -> None:

@@ -40,8 +40,8 @@ def fused(
         return_states: also return the states after each step.
     """
     planner = KERNELS.get(type(cell))
-    if planner is None or not x.numel() or not _suits(cell, ragged):
-        return None
+    if planner is None or not x.numel() or not uniform([x]) or not _suits(cell, ragged):
+        return None  # before a plan draws noise that the loop would draw again
     leaves, empty = pytree.tree_leaves(state), map_state(lambda _: None, state)
     if ragged is None:
         flat, rows, lengths = x.flatten(0, 1), Rows(x.shape[0], x.shape[1], None), None

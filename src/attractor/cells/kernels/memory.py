@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from copy import copy
-from functools import cache
 from inspect import Parameter, signature
 from typing import Any
 
@@ -32,23 +31,23 @@ KNOWN: dict[type[Cell[Any, Any]], set[str]] = {
 """The options that kernels have; a cell with another one that is in use takes the loop."""
 
 
+OTHERS = {
+    kind: {
+        p.name: p.default
+        for p in signature(kind).parameters.values()
+        if p.kind is Parameter.KEYWORD_ONLY and p.name not in known
+    }
+    for kind, known in KNOWN.items()
+}
+"""The options that kernels do not have, with their defaults."""
+
+
 def understood(cell: Cell[Any, Any]) -> bool:
     """Whether all that a cell was asked to do is in `KNOWN`."""
     if cell.training and torch.compiler.is_compiling():
         return False  # noise that is drawn for a kernel cannot be handed over within a graph
-    others = _others(type(cell))
+    others = OTHERS[type(cell)]
     return all(getattr(cell, name, None) == default for name, default in others.items())
-
-
-@cache
-def _others(kind: type[Cell[Any, Any]]) -> dict[str, Any]:
-    """The options of a cell that its kernel does not know, with their defaults."""
-    given = signature(kind).parameters.values()
-    return {
-        p.name: p.default
-        for p in given
-        if p.kind is Parameter.KEYWORD_ONLY and p.name not in KNOWN[kind]
-    }
 
 
 def ntm(cell: NTMCell, x: Tensor, rows: Rows, lengths: Tensor | None) -> Plan | None:

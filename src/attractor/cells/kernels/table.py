@@ -293,8 +293,8 @@ def _parts(norm: UnitNorm | None) -> list[Tensor | None]:
     return [tensor for pair in pairs for tensor in pair]
 
 
-UNMASKED = {"dntm", "ntm", "tardis"}
-"""Kernels whose noise is not the mask of recurrent dropout."""
+UNMASKED = {DNTMCell, NTMCell, TARDISCell}
+"""Cells whose kernels take no mask of recurrent dropout, as they have noise of their own."""
 
 
 def recurrent_dropout(
@@ -302,9 +302,11 @@ def recurrent_dropout(
 ) -> Plan | None:
     if cell.training and torch.compiler.is_compiling():  # noise would be fixed in the graph
         return None
+    if type(cell.cell) in UNMASKED:  # before a plan draws noise that the loop would draw again
+        return None
     planner = KERNELS.get(type(cell.cell))
     plan = None if planner is None else planner(cell.cell, x, rows, lengths)
-    if plan is None or plan.form.kernel in UNMASKED:
+    if plan is None:
         return None
     drawn = cell._masked((), x.new_empty(rows.steps, rows.batch, 0))
     if not isinstance(drawn, MaskedInput):
