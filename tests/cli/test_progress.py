@@ -149,6 +149,33 @@ def test_time_left_falls_while_runs_go_on(now: list[float]) -> None:
     assert told[-2] == pytest.approx(12)
 
 
+def test_runs_that_are_at_their_end_when_first_seen_count_whole(now: list[float]) -> None:
+    """Where a start takes longer than a run, as on a cluster, a look comes when all is done."""
+    pace = Pace()
+    pace.see("a", 1.0)
+    now[0] += 45
+    pace.see("b", 1.0, new=True)
+    assert pace.left(18) == pytest.approx(45 * 16)  # a and b have not told their end yet
+    pace.end("a", whole=True)
+    pace.end("b", whole=True)
+    assert pace.left(16) == pytest.approx(45 * 16)
+
+
+def test_only_runs_that_began_on_the_way_are_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attractor.cli.progress.BETWEEN_LOOKS", 0.01)
+    configs = runs_of(*load("permuted-mnist"))[:3]
+    write(tmp_path, configs[1], 400)
+    with Watch(configs, tmp_path, quiet=True) as shown:
+        for config, step in zip(configs, (500, 600, 700), strict=True):
+            write(tmp_path, config, step)
+            deadline = time.monotonic() + 20
+            while config.id not in shown.pace.now and time.monotonic() < deadline:
+                time.sleep(0.01)
+    assert [shown.pace.base[config.id] for config in configs] == [0.5, 0.6, 0.0]
+
+
 def test_the_whole_takes_no_less_than_the_slowest_run(now: list[float]) -> None:
     pace = Pace()
     for key in "abcd":

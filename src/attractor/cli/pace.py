@@ -17,24 +17,33 @@ class Pace:
         """When the first run was seen at work."""
         self.first: dict[str, tuple[float, float]] = {}
         """By run, how far it was when it was first seen, and when that was."""
+        self.base: dict[str, float] = {}
+        """By run, how far it was when the time of all began, or when it was taken up."""
         self.now: dict[str, float] = {}
         self.ended: set[str] = set()
 
-    def see(self, key: str, part: float | None) -> None:
-        """Take note of how far a run has come; ``None`` where only its data can tell."""
+    def see(self, key: str, part: float | None, *, new: bool = False) -> None:
+        """Take note of how far a run has come.
+
+        Args:
+            key: of the run.
+            part: of its length; ``None`` where only its data can tell.
+            new: it began after the first run was seen, though it may be far by now.
+        """
         if key in self.ended:
             return
         if self.since is None:
             self.since = time.monotonic()
         if part is not None:
             self.first.setdefault(key, (part, time.monotonic()))
+            self.base.setdefault(key, 0.0 if new else part)
             self.now[key] = part
 
     def end(self, key: str, *, whole: bool) -> None:
         """Take note that a run ended; one that failed did no more than was seen of it."""
         self.ended.add(key)
         if whole and self.since is not None:
-            self.first.setdefault(key, (0.0, self.since))
+            self.base.setdefault(key, 0.0)
             self.now[key] = 1.0
 
     @property
@@ -54,7 +63,7 @@ class Pace:
         """Seconds that all still take, `runs` of which have not ended: no less than the slowest."""
         if self.since is None:
             return None
-        done = sum(part - self.first[key][0] for key, part in list(self.now.items()))
+        done = sum(part - self.base[key] for key, part in list(self.now.items()))
         open_ = runs - sum(self.going.values())
         whole = rest(done, open_, time.monotonic() - self.since)
         each = [whole, *map(self.left_of, self.going)]

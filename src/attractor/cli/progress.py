@@ -185,9 +185,11 @@ class Watch:
             if self.find is not None:
                 self.open = self.find()
             going = {key: row for key in self.open if (row := self._last_row(key))}
+            begun = self.find is None and self.pace.since is not None
             for key, row in going.items():
                 if one := self.open.get(key):
-                    self.pace.see(key, row["step"] / one.total if one.total else None)
+                    part = row["step"] / one.total if one.total else None
+                    self.pace.see(key, part, new=begun and not self.before[key])
             if self.live:
                 with self.drawing:
                     self._draw(going)
