@@ -175,3 +175,15 @@ def test_a_trial_is_told_of_with_its_point_on_its_way_and_at_its_end(
     assert [what.named(one) for one in trials] == list(dict.fromkeys(seen))
     assert seen[0].startswith("trial 1 (optimiser.lr=0.0")
     assert names[:2] == [f"{seen[0]}, seed 0", f"{seen[0]}, seed 1"]
+
+
+@pytest.mark.parametrize(("goal", "order"), [("min", [1.0, 2.0, 3.0]), ("max", [3.0, 2.0, 1.0])])
+def test_trials_are_told_the_best_first(
+    goal: Any, order: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter([2.0, 1.0, 3.0])
+    monkeypatch.setattr(module, "train", lambda *given, **more: None)
+    monkeypatch.setattr(module, "_last", lambda *given, **more: (1, next(values)))
+    what = Search.of(str(TINY), SPACE, changes=["seeds=[0]"], only=["LSTM"], out=tmp_path)
+    found = search(what._replace(goal=goal), 3, places=Places(jobs=1))
+    assert [one.value for one in found.trials] == order

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,9 +14,10 @@ from torch import nn
 
 from attractor.errors import InputError, RunError
 from attractor.experiments.kinds.parts import device_of
-from attractor.experiments.train import build, run_folder, train
+from attractor.experiments.train import build, run_all, run_folder, train
 from attractor.runs import checkpoint, folder
 from attractor.runs.drive import Context
+from attractor.runs.engines import ENGINES, Places
 from attractor.runs.folder import BusyError
 from attractor.runs.log import Log
 from attractor.training.process import Stopped
@@ -169,3 +171,18 @@ def test_a_half_forgotten_run_is_not_done(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     folder.clear(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {".lock", "sub"}
+
+
+def test_runs_together_have_room_for_the_one_with_most_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def engine(configs: Any, do: Any, *, threads: int, **more: Any) -> list[Any]:
+        asked.append(threads)
+        return []
+
+    monkeypatch.setitem(ENGINES, "local", engine)
+    some = [tiny(f"train.threads={count}") for count in (2, 3, 1)]
+    run_all(some, tmp_path, places=Places())
+    assert asked == [3]

@@ -90,3 +90,14 @@ def test_every_number_of_items_and_every_place_is_asked() -> None:
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         AssociativeRecall(**options)
+
+
+def test_knowing_nothing_costs_the_baseline() -> None:
+    task = AssociativeRecall(bits=3, length=2, items=4)
+    batch = task.draw(5, generator=seeded())
+
+    class Nothing(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.zeros(*x.shape[:2], task.output_size)
+
+    assert float(task.loss(Nothing(), batch)) == pytest.approx(task.baseline)

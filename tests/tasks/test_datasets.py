@@ -191,3 +191,17 @@ def test_lengths_of_other_sequences_are_refused(lengths: Tensor, message: str) -
 def test_lengths_may_be_of_any_whole_type() -> None:
     short = Batch(torch.zeros(2, 6, 3), torch.zeros(2), torch.tensor([2, 6], dtype=torch.int32))
     assert short.inputs.batch_sizes.tolist() == [2, 2, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "timed"),
+    [([(3,)], False), ([(5, 3)], True), ([(1, 8, 8)], False), ([(5, 3), (5, 3)], False)],
+)
+def test_time_is_the_second_of_three_dimensions(shapes: list[Any], timed: bool) -> None:
+    """A pair of inputs is no sequence, even if both of them are."""
+    inputs = [torch.zeros(shape) for shape in shapes]
+    x = inputs[0] if len(inputs) == 1 else tuple(inputs)
+    samples = [(x, torch.tensor(n)) for n in range(4)]
+    loader: DataLoader[Any] = DataLoader(samples, batch_size=2)  # type: ignore[arg-type]
+    assert DatasetTask(samples).timed is timed  # type: ignore[arg-type]
+    assert LoaderTask(loader).timed is timed
