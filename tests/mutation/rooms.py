@@ -104,7 +104,7 @@ DECIDING: dict[str, tuple[str, ...]] = {
     "tasks/vocabulary.py": ("tasks/test_language.py",),
     "tasks/data/fetching.py": ("tasks/data/test_fetching.py",),
     "tasks/data/idx.py": ("tasks/data/test_idx.py",),
-    "tasks/data/intact.py": ("tasks/data/test_download.py", "tasks/images/test_image_files.py"),
+    "tasks/data/intact.py": ("tasks/data/test_fetching.py", "tasks/data/test_arrays.py"),
     "tasks/data/series.py": ("tasks/test_series.py",),
     "tasks/data/text.py": ("tasks/data/test_text.py",),
     "tasks/streams/classes.py": ("tasks/streams/test_base.py", "tasks/streams/test_kinds.py"),

@@ -120,6 +120,13 @@ def test_bad_texts(tmp_path: Path) -> None:
         LanguageTask(texts("a b", valid=""), level="word")
     with pytest.raises(InputError, match=r"but got 'c', and there is no <unk>"):
         LanguageTask(texts("a b", test="a c"), level="word")
+    for text, kind in (
+        (tmp_path / "valid.txt", "PosixPath"),
+        (b"a b", "bytes"),
+        (None, "NoneType"),
+    ):
+        with pytest.raises(InputError, match=f"expected the valid text itself, but got a {kind}"):
+            LanguageTask(texts("a b") | {"valid": text}, level="word")
     known = LanguageTask(texts("a <unk>", test="a c", valid="a"), level="word")
     assert known.held["test"].tolist() == [0, 1, 2]
     with pytest.raises(InputError, match="expected a text of at least the 9 tokens"):

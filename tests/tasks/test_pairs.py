@@ -45,6 +45,8 @@ def test_a_premise_is_followed_by_a_mark_and_a_hypothesis() -> None:
     assert batch.y.tolist() == [0, 2]
     assert task.features == (len(known),) == (10,)
     assert task.output_size == 3
+    plain: Any = [tuple(pair) for pair in PAIRS]
+    assert torch.equal(PairTask(plain, plain, plain).train.x, PairTask(PAIRS, PAIRS, PAIRS).train.x)
 
 
 def test_rare_and_unseen_words_are_unknown() -> None:

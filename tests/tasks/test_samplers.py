@@ -110,3 +110,11 @@ def test_an_impossible_batch_size_is_refused() -> None:
 def test_inputs_without_answers_are_refused() -> None:
     with pytest.raises(InputError, match="got 3 inputs and 2 answers"):
         ArrayTask("torn", 0, data := Data(torch.zeros(3, 1), torch.zeros(2)), data, (0,))
+
+
+def test_batches_are_where_they_are_asked_for() -> None:
+    data = Data(torch.zeros(N, 3, 2), torch.arange(N))
+    task = ArrayTask("numbers", 0, data, data, tuple(range(N)))
+    for device in (None, "meta"):
+        batch = Shuffled(task, 3, generator=seeded(), device=device).draw()
+        assert {batch.x.device.type, batch.y.device.type} == {device or "cpu"}

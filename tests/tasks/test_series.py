@@ -207,6 +207,27 @@ def test_a_last_column_of_labels_is_refused(tmp_path: Path) -> None:
     assert read_answers(path)[0].y == ["a", "b"]
 
 
+@pytest.mark.parametrize("names", [",label,0,1", ",Target,a,b", "id,class,y,z"])
+def test_places_before_the_labels_are_not_taken_for_them(names: str, tmp_path: Path) -> None:
+    path = tmp_path / "some.csv"  # as pandas writes a table
+    path.write_text(f"{names}\n0,1,5,6\n1,2,7,8\n")
+    named = names.split(",")[1]
+    with pytest.raises(InputError, match=rf"'{named}' as .* of column 2, where labels come first"):
+        read_answers(path)
+    path.write_text("label,x,y,z\n0,1,5,6\n1,2,7,8\n")
+    assert read_answers(path)[0].y == ["0", "1"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_another_encoding_is_told(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "some.csv"
+    path.write_text("groß,1,2\nklein,3,4\n", encoding=encoding)
+    with pytest.raises(
+        InputError, match=r"text in UTF-8 in .*, but got: .* If it is a table, save it as CSV"
+    ):
+        read_answers(path)
+
+
 def test_a_label_that_a_file_does_not_list_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "some.ts"
     path.write_text("@classLabel true a b\n@data\n1,2:a\n3,4:zz\n")

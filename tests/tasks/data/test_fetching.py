@@ -154,3 +154,22 @@ def test_an_archive_that_is_there_already_is_unpacked_without_the_network(
     assert len(fetch("packed", tmp_path)) == 2
     assert packed.asked == []
     assert contents(tmp_path) == {k: v for k, v in INSIDE.items() if k.startswith("Packed")}
+
+
+@pytest.mark.parametrize("moved", range(3))
+def test_what_a_killed_fetch_had_not_moved_is_moved_by_the_next(
+    moved: int, packed: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, replace = iter(range(moved)), os.replace
+
+    def killed(source: Path, target: Path) -> None:
+        if "-unpacked" in str(source) and next(left, None) is None:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fetch("packed", tmp_path)
+    monkeypatch.setattr(os, "replace", replace)
+    fetch("packed", tmp_path)
+    assert contents(tmp_path) == {k: v for k, v in INSIDE.items() if k.startswith("Packed")}

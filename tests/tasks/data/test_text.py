@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from attractor.tasks.data.text import read_text
+from attractor.errors import InputError
+from attractor.tasks.data.text import load_text, read_text
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.xz"])
@@ -19,3 +20,27 @@ def test_marks_and_line_ends_of_other_systems_are_no_text(
     path = tmp_path / f"series.{ending}"
     path.write_bytes(packed[ending])
     assert read_text(path) == "1,2\n3,\u00e9\n"
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".xz"])
+@pytest.mark.parametrize(
+    ("corpus", "file"),
+    [
+        ("ptb", "ptb.valid.txt"),
+        ("ptb", "valid.txt"),
+        ("wikitext-2", "wiki.valid.tokens"),
+        ("mine", "valid.txt"),
+    ],
+)
+def test_a_part_of_a_corpus_is_found_by_either_name_and_packed_or_not(
+    corpus: str, file: str, packed: str, tmp_path: Path
+) -> None:
+    pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}[packed]
+    (tmp_path / corpus).mkdir()
+    (tmp_path / corpus / (file + packed)).write_bytes(pack(b"to be\n"))
+    assert load_text(corpus, "valid", tmp_path) == "to be\n"
+    with pytest.raises(InputError, match="train.* in .*, plain or compressed, but there is none"):
+        load_text(corpus, "train", tmp_path)
+    (tmp_path / corpus / (file + packed)).write_bytes(b"\xff")
+    with pytest.raises(InputError, match="expected text in .*valid.* Get the file again"):
+        load_text(corpus, "valid", tmp_path)
