@@ -7,7 +7,7 @@ import pytest
 
 from attractor.errors import RunError
 from attractor.experiments import search as module
-from attractor.experiments.search import Search, _Look, _requeue, _study, begun, search
+from attractor.experiments.search import Search, _found, _Look, _requeue, _study, begun, search
 from attractor.experiments.space import Space
 from attractor.runs.engines import Places
 from attractor.training.process import Stopped
@@ -104,13 +104,27 @@ def test_a_trial_that_is_stopped_is_marked_to_go_on(
         told = lambda count, ended: ends.append((count, ended.how))  # noqa: E731
         return search(what, 1, places=Places(jobs=1), on_trial=told)
 
-    again()
+    found = again()
+    assert [one.status for one in found.trials] == ["stopped"]
     monkeypatch.setattr(module, "train", lambda *given, **more: None)
     monkeypatch.setattr(module, "_last", lambda *given, **more: (1, 1.0))
-    found = again()
+    found, before = again(), found
     assert ends == [(0, "stopped"), (1, "done")]
-    assert {one.values for one in found.trials} == {found.trials[0].values}
-    assert [one.status for one in found.trials] == ["complete", "failed"]
+    # it is one point, and told once
+    assert [(one.values, one.status) for one in found.trials] == [
+        (before.trials[0].values, "complete")
+    ]
+
+
+def test_what_a_killed_process_left_on_its_way_does_not_run(tmp_path: Path) -> None:
+    what = searched(tmp_path)
+    study = _study(optuna, what)
+    asked(study)
+    assert [one.status for one in _found(study, what).trials] == ["stopped"]
+    _requeue(optuna, study)
+    assert _found(study, what).trials == ()
+    asked(study)
+    assert [one.number for one in _found(study, what).trials] == [1]
 
 
 def test_a_hopeless_trial_is_left_and_folders_are_read_now_and_then(

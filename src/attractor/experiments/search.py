@@ -38,7 +38,7 @@ STATUS = {"FAIL": "failed"}
 
 
 class Trial(NamedTuple):
-    """One point that was tried: ``status`` is complete, pruned, failed, running or waiting."""
+    """One point that was tried: ``status`` is complete, pruned, failed, stopped or running."""
 
     number: int
     values: tuple[str, ...]
@@ -345,8 +345,13 @@ def _requeue(optuna: Any, study: Any) -> int:
 
 
 def _found(study: Any, what: Search) -> Found:
+    """What came of all points; one that was taken up again is told once."""
     sign = 1 if what.goal == "min" else -1
-    trials = [_trial(what, one) for one in study.get_trials(deepcopy=False) if one.params]
+    given = study.get_trials(deepcopy=False)
+    again = {one.user_attrs.get("again") for one in given}
+    trials = [_trial(what, one) for one in given if one.params and one.number not in again]
+    # this process has the search and is through: what still runs is of one that was killed
+    trials = [one._replace(status="stopped") if one.status == "running" else one for one in trials]
     trials.sort(key=lambda one: (one.value is None, sign * (one.value or 0.0)))
     return Found(f"valid {what.measure}", what.space.keys, tuple(trials))
 
@@ -354,6 +359,8 @@ def _found(study: Any, what: Search) -> Found:
 def _trial(what: Search, one: Any) -> Trial:
     """A trial as Optuna keeps it, as we tell of it."""
     status = STATUS.get(one.state.name, one.state.name.lower())
+    if one.user_attrs.get("stopped"):
+        status = "stopped"
     value = one.value if status == "complete" else None
     return Trial(one.number, tuple(what.space.written(one.params)), value, status)
 
