@@ -141,3 +141,35 @@ def test_the_page_states_its_finding_under_the_title(
         '<p class="headline">In 1 of 2 experiments one variant is shown to be ahead of all others '
         "(A in other).</p>"
     ) in both
+
+
+def test_nobody_is_best_where_several_are_level(tmp_path: Path, write_run: Any) -> None:
+    def told(scores: dict[str, list[float]]) -> tuple[str, list[str]]:
+        root = tmp_path / str(len(list(tmp_path.iterdir())))
+        for label, each in scores.items():
+            for seed, score in enumerate(each):
+                scored(write_run(root, label, seed), score)
+        runs = load_runs([root])
+        return headline(runs), findings(runs)
+
+    all_level = "All 3 variants have the same mean accuracy: 50%."
+    assert told({"A": [0.5], "B": [0.5], "C": [0.5]}) == (all_level, [all_level])
+    two = "A and B have the same mean accuracy: 50%."
+    assert told({"A": [0.4, 0.5, 0.6], "B": [0.5, 0.5, 0.5]}) == (two, [two])
+    some = "A and B have the same best mean accuracy: 50%."
+    behind_both = {"A": [0.4, 0.5, 0.6], "B": [0.5, 0.5, 0.5], "C": [0.1, 0.2, 0.31]}
+    found = told(behind_both | {"D": [0.1, 0.8, 0.2], "E": [0.2]})
+    assert found[0] == found[1][0] == some
+    assert found[1][1].startswith("Over shared seeds A is shown to be ahead of C (paired")
+    assert found[1][2:] == [
+        "A is not shown to be ahead of D.",
+        "With E A shares fewer than three seeds: no test.",
+    ]
+
+
+def test_the_headline_says_that_there_are_too_few_seeds(tmp_path: Path, write_run: Any) -> None:
+    for label, score in (("A", 0.5), ("B", 0.4)):
+        scored(write_run(tmp_path, label), score)
+    assert headline(load_runs([tmp_path])) == (
+        "A has the best mean accuracy, 50%: too few shared seeds to tell whether that is luck."
+    )

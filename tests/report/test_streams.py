@@ -191,6 +191,18 @@ def test_levels_completed_rank_and_counts_are_not_drawn(tmp_path: Path, write_ru
         assert not titles & {f"Test {name}", f"Training {name}"}
 
 
+def test_curves_end_with_the_last_level_and_not_with_the_mean(
+    tmp_path: Path, write_run: Any
+) -> None:
+    lifelong(tmp_path, write_run, "far", 2.0, 0.3)
+    (log,) = tmp_path.rglob("metrics.jsonl")
+    mean = {"step": 150, "split": "test", "levels": 2.0, "current_accuracy": 0.3}
+    log.write_text(log.read_text() + json.dumps(mean) + "\n")
+    made = chapter(load_runs([tmp_path]))
+    (drawn,) = [figure for figure in made.figures if figure.title == "Test current accuracy"]
+    assert drawn.traces[-1]["y"] == [0.8, 0.8]
+
+
 def test_a_learner_of_levels_says_that_they_rank() -> None:
     learner: Any = SimpleNamespace(
         model=nn.Linear(1, 1),

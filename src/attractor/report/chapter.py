@@ -130,7 +130,8 @@ def chapter(
     parts = parts_of(runs)
     ends = parts.ends(runs)
     bands = not crowded(groups)
-    curves = [marked(one, ends) for one in learning_curves(runs, parts.counts, room)]
+    logged = [parts.rows(run) for run in runs]
+    curves = [marked(one, ends) for one in learning_curves(logged, parts.counts, room)]
     figures = parts.curves(groups) + curves
     if (violins := spread(runs, groups)) is not None:
         figures.append(violins)

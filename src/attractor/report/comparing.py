@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from attractor.estimates import Estimate
 from attractor.report.claims import Told, counted, joined, pool
 from attractor.report.configured import changes
-from attractor.report.rounding import with_interval
+from attractor.report.rounding import plain, with_interval
 from attractor.reproduction.claims import LEVEL, Finding, corrected, paired
 from attractor.reproduction.published import Published, published
 from attractor.reproduction.targets import TARGETS, Claim, Test
@@ -19,6 +19,7 @@ from attractor.runs.read import Run
 
 NOT_SHOWN = "not shown"
 BEHIND = "behind"
+FEW = "few seeds"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Standing:
         """``behind``, ``not shown`` or, with fewer than three shared seeds, ``few seeds``."""
         found = self.others[label]
         if found.corrected is None or found.effect is None:
-            return "few seeds"
+            return FEW
         return BEHIND if found.corrected < LEVEL and found.effect > 0 else NOT_SHOWN
 
     @property
@@ -99,7 +100,9 @@ def findings(runs: Sequence[Run], claims: Sequence[Told] = ()) -> list[str]:
     if stand.best is None:
         return ["No run is done yet: there are no results to compare."]
     published = [*_beside(runs, rows), *counted(claims)]
-    return [_first(stand, rows[stand.best]), *_apart(stand), *published]
+    level = _level(rows)
+    first = _tied(level, stand, rows) if len(level) > 1 else _first(stand, rows[stand.best])
+    return [first, *_apart(stand, level), *published]
 
 
 def headline(runs: Sequence[Run], claims: Sequence[Told] = ()) -> str:
@@ -107,10 +110,16 @@ def headline(runs: Sequence[Run], claims: Sequence[Told] = ()) -> str:
     stand = standing(runs, claims)
     if not stand.others or stand.best is None:
         return findings(runs)[0]
-    row = next(row for row in summary(runs) if row.label == stand.best)
+    rows = {row.label: row for row in summary(runs)}
+    row = rows[stand.best]
+    if len(level := _level(rows)) > 1:
+        return _tied(level, stand, rows)
     number = f"{with_interval(row.estimate, stand.share)}{'%' if stand.share else ''}"
     what = words(stand.metric)
     total = len(stand.others)
+    if all(stand.told(label) == FEW for label in stand.others):
+        few = "too few shared seeds to tell whether that is luck"
+        return f"{row.label} has the best mean {what}, {number}: {few}."
     every = f"all {total} others" if total > 1 else listed([*stand.others])
     if stand.proven:
         return f"{row.label} is shown to be ahead of {every}: mean {what} {number}."
@@ -150,6 +159,24 @@ def _first(stand: Standing, row: SummaryRow) -> str:
     return f"{row.label} has the best mean {what}: {number} over {plural(row.n, 'seed')}."
 
 
+def _level(rows: Mapping[str, SummaryRow]) -> list[str]:
+    """The variants that share the best mean."""
+    return [label for label, row in rows.items() if row.rank == 1]
+
+
+def _tied(level: Sequence[str], stand: Standing, rows: Mapping[str, SummaryRow]) -> str:
+    """That nobody is first."""
+    found = rows[level[0]].estimate
+    number = f"{plain(found.mean if found else None, stand.share)}{'%' if stand.share else ''}"
+    among = sum(row.estimate is not None for row in rows.values())
+    who = listed(level)
+    if len(level) == among > 2:
+        who = f"All {among} variants"
+    return (
+        f"{who} have the same {'best ' * (len(level) < among)}mean {words(stand.metric)}: {number}."
+    )
+
+
 def _a(what: str) -> str:
     """A measure with its article.
 
@@ -162,23 +189,24 @@ def _a(what: str) -> str:
     return f"{'an' if what[0] in 'aeio' else 'a'} {what}"
 
 
-def _apart(stand: Standing) -> list[str]:
+def _apart(stand: Standing, level: Sequence[str]) -> list[str]:
+    """From whom the best is shown to be apart; nothing of those that are as good."""
     by = {
-        word: [label for label in stand.others if stand.told(label) == word]
-        for word in (BEHIND, NOT_SHOWN, "few seeds")
+        word: [one for one in stand.others if stand.told(one) == word and one not in level]
+        for word in (BEHIND, NOT_SHOWN, FEW)
     }
+    it = str(stand.best) if len(level) > 1 else "it"
     sentences = []
     if by[BEHIND]:
         sentences.append(
-            f"Over shared seeds it is shown to be ahead of {listed(by[BEHIND])} "
+            f"Over shared seeds {it} is shown to be ahead of {listed(by[BEHIND])} "
             "(paired t tests, p below 5% when corrected for many tests)."
         )
     if by[NOT_SHOWN]:
-        sentences.append(f"It is not shown to be ahead of {listed(by[NOT_SHOWN])}.")
-    if by["few seeds"]:
-        sentences.append(
-            f"With {listed(by['few seeds'])} it shares fewer than three seeds: no test."
-        )
+        subject = it if len(level) > 1 else "It"
+        sentences.append(f"{subject} is not shown to be ahead of {listed(by[NOT_SHOWN])}.")
+    if by[FEW]:
+        sentences.append(f"With {listed(by[FEW])} {it} shares fewer than three seeds: no test.")
     return sentences
 
 

@@ -65,6 +65,14 @@ def ranked_by_levels(run: Run) -> Run:
     return replace(run, outcome={**run.outcome, "leading": "levels"})
 
 
+def without_means(run: Run) -> Run:
+    """A run without the row at its end, whose accuracies are means over levels.
+
+    In a curve they would stand for the last level, which is harder than most.
+    """
+    return replace(run, rows=tuple(row for row in run.rows if "levels" not in row))
+
+
 def level_curves(groups: Sequence[Group]) -> list[Figure]:
     """How accurate each variant is after each level, the mean over seeds that came so far."""
     found = [

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from attractor.report.figures import Figure
-from attractor.report.levels import is_of_levels, level_curves
+from attractor.report.levels import is_of_levels, level_curves, without_means
 from attractor.report.streams import boundaries, matrices
 from attractor.results.variants import Group
 from attractor.runs.read import Run
@@ -21,6 +21,7 @@ class Parts:
         of: what a map has rows for.
         each: for what the steps of the configuration are, in words, if not for a whole run.
         counts: what is logged and not drawn, since it is no measure of learning.
+        rows: a run with those of its rows that belong into a curve.
     """
 
     curves: Callable[[Sequence[Group]], list[Figure]] = lambda groups: []
@@ -29,6 +30,7 @@ class Parts:
     of: str = "task"
     each: str = ""
     counts: tuple[str, ...] = ()
+    rows: Callable[[Run], Run] = lambda run: run
 
 
 PARTS: dict[str, Parts] = {
@@ -40,6 +42,7 @@ PARTS: dict[str, Parts] = {
         of="level",
         each=" at each level",
         counts=("passed", "parameters", "level"),
+        rows=without_means,
     ),
 }
 """By the kind of an experiment."""
