@@ -109,7 +109,10 @@ DECIDING: dict[str, tuple[str, ...]] = {
     "tasks/data/text.py": ("tasks/data/test_text.py",),
     "tasks/streams/classes.py": ("tasks/streams/test_base.py", "tasks/streams/test_kinds.py"),
     "tasks/streams/images.py": ("tasks/streams/test_base.py", "tasks/streams/test_kinds.py"),
-    "tasks/streams/incremental.py": ("tasks/streams/test_kinds.py",),
+    "tasks/streams/incremental.py": (
+        "tasks/streams/test_incremental.py",
+        "tasks/streams/test_kinds.py",
+    ),
     "tasks/streams/language.py": ("tasks/streams/test_kinds.py",),
     "tasks/streams/mixing.py": ("tasks/streams/test_kinds.py",),
     "tasks/streams/own.py": ("tasks/streams/test_own.py",),

@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,21 @@ from attractor.errors import InputError
 from attractor.tasks.data.text import load_text, read_text
 
 
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+}
+
+
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.xz"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_marks_and_line_ends_of_other_systems_are_no_text(
     ending: str, mark: str, tmp_path: Path
 ) -> None:
     raw = f"{mark}1,2\r\n3,\u00e9\r\n".encode()
-    packed = {"csv": raw, "csv.gz": gzip.compress(raw), "csv.xz": lzma.compress(raw)}
     path = tmp_path / f"series.{ending}"
-    path.write_bytes(packed[ending])
+    path.write_bytes(PACK[ending.removeprefix("csv")](raw))
     assert read_text(path) == "1,2\n3,\u00e9\n"
 
 
@@ -35,9 +42,8 @@ def test_marks_and_line_ends_of_other_systems_are_no_text(
 def test_a_part_of_a_corpus_is_found_by_either_name_and_packed_or_not(
     corpus: str, file: str, packed: str, tmp_path: Path
 ) -> None:
-    pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}[packed]
     (tmp_path / corpus).mkdir()
-    (tmp_path / corpus / (file + packed)).write_bytes(pack(b"to be\n"))
+    (tmp_path / corpus / (file + packed)).write_bytes(PACK[packed](b"to be\n"))
     assert load_text(corpus, "valid", tmp_path) == "to be\n"
     with pytest.raises(InputError, match="train.* in .*, plain or compressed, but there is none"):
         load_text(corpus, "train", tmp_path)
