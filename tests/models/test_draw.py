@@ -245,6 +245,13 @@ def test_noise_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
         model(x, 0.0)
 
 
+def test_a_number_of_images_is_a_whole_one() -> None:
+    model = DRAW((1, 6, 6), 4, 2, steps=1)
+    assert model.generate(0).shape == (1, 0, 1, 6, 6)
+    with pytest.raises(InputError, match="expected count to be at least 0, but got -1"):
+        model.generate(-1)
+
+
 def test_options_that_a_cell_lacks_are_named() -> None:
     with pytest.raises(InputError, match="option of LSTMCell .* but got 'foo'"):
         DRAW((1, 6, 6), 4, 2, steps=1, decoder_options={"foo": 1})

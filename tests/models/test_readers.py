@@ -98,6 +98,8 @@ def test_what_pairs_and_readers_cannot_be_made_of_or_told_is_refused() -> None:
         StrokeReader("gru", 4, 8, 3)(torch.zeros(2, 5, 4), torch.tensor([[1, 0], [2, 7]]))
     with pytest.raises(InputError, match=r"at least one step .*, but got the shape \(2, 0, 4\)"):
         StrokeReader("gru", 4, 8, 3)(torch.zeros(2, 0, 4), torch.tensor([[1, 0], [2, 2]]))
+    with pytest.raises(InputError, match="but got a list.* pack_sequence for several"):
+        StrokeReader("gru", 4, 8, 3)([torch.zeros(5, 4)], 2)
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -11,9 +11,25 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from attractor.errors import InputError
-from attractor.models import MLP, LanguageModel, Point
+from attractor.models import (
+    MLP,
+    LanguageModel,
+    PairClassifier,
+    Point,
+    SequenceClassifier,
+    SequenceTagger,
+)
 from attractor.optimisers import DMSGD, Anytime
-from attractor.tasks import ArrayTask, Data, Digits, LanguageTask, Rosenbrock
+from attractor.tasks import (
+    ArrayTask,
+    CopyMemory,
+    Data,
+    Digits,
+    LanguageTask,
+    PairTask,
+    Rosenbrock,
+)
+from attractor.tasks.data.pairs import LABELS, Pair
 from attractor.training import Plan, Supervised, Tuning, evaluate, fit
 
 X = torch.randn(60, 4, generator=torch.Generator().manual_seed(0))
@@ -181,9 +197,27 @@ def test_a_model_of_another_vocabulary_is_refused() -> None:
         fit(LanguageModel("gru", 3, 4, [4]), task, steps=1, batch_size=1)
     with pytest.raises(InputError, match="knows the 4 tokens .* was made for 9. Make it with voc"):
         fit(LanguageModel("gru", 9, 4, [4]), task, steps=1, batch_size=1)
+    with pytest.raises(InputError, match="knows the 4 tokens .* was made for 9. Make it with voc"):
+        evaluate(LanguageModel("gru", 9, 4, [4]), task, "valid", 1)
     placed = LanguageModel("gru", 4, 4, [4])
     placed.places = nn.Embedding(70, 4)  # a table of something else
     fit(placed, task, steps=1, batch_size=1)
+
+
+def test_outputs_that_are_too_few_for_any_task_are_told() -> None:
+    with pytest.raises(InputError, match="labels from 0 to 1, one for each of the 2 outputs"):
+        fit(SequenceTagger("gru", 10, 4, 2), CopyMemory(5), steps=3)
+    with pytest.raises(InputError, match=r"labels of shape \(1, 25\), but .* of shape \(1, 9\)"):
+        fit(SequenceClassifier("gru", 10, 4, 9), CopyMemory(5), steps=3)
+    with pytest.raises(InputError, match=r"of shape \(1,\), but .* shape \(1, 8, 10\)\. Try Seq"):
+        fit(SequenceTagger("gru", 8, 4, 10), Digits(), steps=3)
+    one_hot = F.one_hot(Y)
+    with pytest.raises(InputError, match=r"or y\.argmax\(-1\) for one-hot labels"):
+        fit(model(), (X, one_hot), steps=1)
+    seldom = [Pair("a", "b", LABELS[int(n == 20)]) for n in range(30)]
+    task = PairTask(seldom, seldom, seldom)
+    with pytest.raises(InputError, match="from 0 to 0, .* got 1 in the batch of step"):
+        fit(PairClassifier("gru", task.input_size, 4, 4, 1), task, steps=9, batch_size=10)
 
 
 def test_a_rule_that_is_not_made_and_a_model_by_name_are_refused() -> None:

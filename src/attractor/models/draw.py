@@ -159,7 +159,7 @@ class DRAW(nn.Module):
         Shape:
             ``(steps, count, channels, rows, columns)`` from 0 to 1.
         """
-        like = self.writer.weight
+        count, like = whole("count", count, 0), self.writer.weight
         decoder = self.decoder.initial_state(count)
         canvas, canvases = like.new_zeros(count, *self.shape), []
         for _ in range(self.steps):

@@ -115,12 +115,14 @@ class StrokeReader(nn.Module):
         """Refuse what cannot be read, and symbols that are not those of what is read."""
         if isinstance(x, PackedSequence):
             shown, batch = x.data, int(x.batch_sizes[0])
-        elif x.dim() == 3 and x.shape[1]:
+        elif isinstance(x, Tensor) and x.dim() == 3 and x.shape[1]:
             shown, batch = x, len(x)
         else:
+            known = isinstance(x, Tensor)
+            got = f"the shape {tuple(x.shape)}" if known else f"a {type(x).__name__}"
             raise InputError(
                 f"expected at least one step of what is read, (batch, time, {self.input_size}), "
-                f"but got the shape {tuple(x.shape)}. Try x[None] for one sequence."
+                f"but got {got}. Try x[None] for one sequence, and pack_sequence for several."
             )
         check_input(self, self.input_size, shown)
         if not isinstance(said, Tensor):

@@ -112,6 +112,12 @@ def _expect_all(texts: Mapping[Half, str]) -> None:
             f"expected the texts train, valid and test, but {' and '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} missing. Try a part of the training text."
         )
+    for half, text in texts.items():
+        if not isinstance(text, str):
+            raise InputError(
+                f"expected the {half} text itself, but got a {type(text).__name__}. Try "
+                "Path(...).read_text()."
+            )
 
 
 def corpus(name: str, root: str | Path | None) -> dict[Half, str]:

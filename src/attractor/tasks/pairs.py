@@ -67,6 +67,7 @@ class PairTask(ArrayTask):
         self, train: Sequence[Pair], valid: Sequence[Pair], test: Sequence[Pair], *, least: int = 1
     ) -> None:
         whole("least", least, 1)
+        train, valid, test = ([Pair(*one) for one in pairs] for pairs in (train, valid, test))
         counts = Counter(w for one in train for w in words(one.premise) + words(one.hypothesis))
         kept = sorted(word for word, count in counts.items() if count >= least)
         vocabulary = Vocabulary([UNKNOWN, BETWEEN, *kept])

@@ -9,7 +9,7 @@ from attractor.checks import instance
 from attractor.errors import InputError
 from attractor.tasks import Judged, Task
 from attractor.training.carried import seen_by
-from attractor.training.labels import check_labels
+from attractor.training.labels import check_labels, labels_told
 
 
 @torch.no_grad()
@@ -25,13 +25,14 @@ def check(model: nn.Module, task: Task) -> None:
         >>> check(nn.Linear(64, 10), Digits(order="flat"))
     """
     instance("model", model, nn.Module, "MLP([784, 32, 10])")
-    _check_vocabulary(model, task)
+    check_vocabulary(model, task)
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     some, training = task.shown().to(device), model.training
     model.eval()
     try:
-        check_labels(seen_by(model), task, some)
-        task.loss(seen_by(model), some)
+        with labels_told(seen_by(model), task, some, ""):
+            check_labels(seen_by(model), task, some)
+            task.loss(seen_by(model), some)
     except InputError:
         raise
     except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
@@ -76,7 +77,7 @@ def check_batch_size(task: Task, batch_size: int) -> None:
         )
 
 
-def _check_vocabulary(model: nn.Module, task: Task) -> None:
+def check_vocabulary(model: nn.Module, task: Task) -> None:
     """Refuse a model of another vocabulary; symbols that it lacks may not come for many batches.
 
     A model may have other tables too, such as one of places.

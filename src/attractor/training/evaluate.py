@@ -9,6 +9,7 @@ from torch import nn
 from attractor.errors import InputError
 from attractor.tasks import Batch, Split, Task
 from attractor.training.carried import begin, seen_by
+from attractor.training.compatible import check_vocabulary
 from attractor.training.labels import labels_told
 
 
@@ -30,6 +31,7 @@ def evaluate(
         >>> sorted(found)
         ['accuracy', 'loss']
     """
+    check_vocabulary(model, task)
     return averaged(model, task, islice(task.held_out(split, size), batches))
 
 

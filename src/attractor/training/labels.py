@@ -51,19 +51,23 @@ def labels_told(model: nn.Module, task: Task, batch: Batch, where: str) -> Itera
 
     Args:
         model: what was asked.
-        task: over data of the user's; mistakes of others stay as they are.
+        task: one that asks for classes; mistakes of others stay as they are.
         batch: what the loss is of.
         where: in words, with a blank before them.
     """
     try:
         yield
+    except InputError:
+        raise
     except (IndexError, RuntimeError, ValueError) as error:
-        if not isinstance(task, DatasetTask | LoaderTask):
-            raise
+        own = isinstance(task, DatasetTask | LoaderTask)
+        if not own and (type(task).loss is not Task.loss or isinstance(error, RuntimeError)):
+            raise  # it is not about labels either
         try:
             said = answer(model, batch)
         except (IndexError, RuntimeError, ValueError):
             raise error from None  # it is not about labels
+        _expect_answers(said, batch.y, where)
         _expect_labels(said, batch.y, where)
         raise
 
@@ -79,6 +83,16 @@ def expect_asked(labels: Tensor, where: str) -> None:
         raise InputError(
             f"expected labels that count, but all{where} are {IGNORE}, which says that nothing is "
             "asked. Number the classes from 0, or leave such samples out."
+        )
+
+
+def _expect_answers(said: Tensor, labels: Tensor, where: str) -> None:
+    """Refuse a model that answers once where it is asked at each step, or the other way."""
+    if said[..., 0].numel() != labels.numel():
+        raise InputError(
+            f"expected an answer to each of the labels of shape {tuple(labels.shape)}, but the "
+            f"model gives answers of shape {tuple(said.shape)}{where}. Try SequenceTagger for an "
+            "answer at each step, SequenceClassifier for one, or y.argmax(-1) for one-hot labels."
         )
 
 

@@ -120,6 +120,11 @@ def read_answers(path: Path, *, labelled: bool = True, needed: bool = True) -> t
         target = head.get("@targetlabel", ["false"])[0].lower() == "true"
         real = labelled and (target or _fractions(found.y))
         return (found if labelled else found._replace(y=[])), real
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"expected text in UTF-8 in {path}, but got: {error}. If it is a table, save it as CSV "
+            "in UTF-8."
+        ) from error
     except (ValueError, EOFError, OSError, lzma.LZMAError) as error:
         raise InputError(
             f"expected time series in {path}, one a line, but got: {error}. Try a label and then "
@@ -196,9 +201,9 @@ def _names_columns(lines: list[_Line], labelled: bool, path: Path) -> bool:
     if not lines:
         return False
     first, others = lines[0], [one.label for one in lines[1:]]
+    if labelled:
+        _expect_label_first(first)
     if not any(map(_number, first.values)):
-        if labelled:
-            _expect_label_first(first)
         return True
     if len(first.values) + labelled < 3 or not _counts(first.values):
         return False
@@ -217,12 +222,18 @@ def _names_columns(lines: list[_Line], labelled: bool, path: Path) -> bool:
 
 
 def _expect_label_first(names: _Line) -> None:
-    """Refuse a table whose last column is named as that of the labels, which come first."""
-    last = names.values[-1]
-    if last.lower() in LABELS and names.label.lower() not in LABELS:
-        raise ValueError(
-            f"{last!r} as the name of the last column, where labels come first (line {names.place})"
-        )
+    """Refuse a table in which another column is named as that of the labels, which come first.
+
+    So it is where places come before them, as pandas writes them; ``y`` may be a value, but last.
+    """
+    for place, name in enumerate(names.values, 2):
+        last = place == len(names.values) + 1
+        named = name.lower() in LABELS and (last or name.lower() != "y")
+        if named and names.label.lower() not in LABELS:
+            raise ValueError(
+                f"{name!r} as the name of {'the last column' if last else f'column {place}'}, "
+                f"where labels come first (line {names.place})"
+            )
 
 
 def _counts(values: list[str]) -> bool:
