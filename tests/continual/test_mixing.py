@@ -159,3 +159,15 @@ def test_what_a_strategy_keeps_is_counted_in_bytes() -> None:
         learner.advance()
     # 20 rows of 64 floats, an answer and a task, and how many samples were seen
     assert learner.result().memory_bytes == 20 * (64 * 4 + 8 + 8) + 8
+
+
+def test_sequences_that_are_held_back_end_where_they_did() -> None:
+    lengths = torch.randint(1, 6, (20,), generator=seeded())
+    data = Data(lengths.float()[:, None, None].expand(20, 5, 1), torch.arange(20) % 2, lengths)
+    stream = Stream("ragged", [ArrayTask("one", 0, data, data, (0, 1))])
+    (task,) = with_valid(stream, 0.25, generator=seeded()).arrays()
+    assert task.valid is not None
+    for part, count in ((task.train, 15), (task.valid, 5)):
+        assert part.lengths is not None
+        assert len(part.lengths) == count
+        assert torch.equal(part.x[:, 0, 0], part.lengths.float())

@@ -114,7 +114,7 @@ DECIDING: dict[str, tuple[str, ...]] = {
         "tasks/streams/test_kinds.py",
     ),
     "tasks/streams/language.py": ("tasks/streams/test_kinds.py",),
-    "tasks/streams/mixing.py": ("tasks/streams/test_kinds.py",),
+    "tasks/streams/mixing.py": ("continual/test_mixing.py",),
     "tasks/streams/own.py": ("tasks/streams/test_own.py",),
     "tasks/streams/stream.py": ("tasks/streams/test_base.py", "tasks/streams/test_kinds.py"),
     "tasks/streams/views.py": ("tasks/streams/test_base.py", "tasks/streams/test_kinds.py"),

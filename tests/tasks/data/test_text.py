@@ -10,7 +10,6 @@ import pytest
 from attractor.errors import InputError
 from attractor.tasks.data.text import load_text, read_text
 
-
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
     ".gz": gzip.compress,

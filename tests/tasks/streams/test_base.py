@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from attractor import InputError
-from attractor.tasks import ArrayTask, Batch, Data, Shuffled, joined
+from attractor.tasks import ArrayTask, Batch, Data, DatasetTask, Shuffled, joined
 from attractor.tasks.streams import Stream
 
 
@@ -186,3 +186,25 @@ def test_the_state_of_other_batches_is_refused() -> None:
         other.load_state_dict(state | {"position": torch.tensor(5)})
     with pytest.raises(InputError, match="12 samples of 'task 0'.*sample 99"):
         other.load_state_dict(state | {"order": torch.tensor([99])})
+
+
+def test_sequences_of_tasks_that_differ_in_length_say_where_they_end() -> None:
+    def long(place: int, steps: int, lengths: Tensor | None = None) -> ArrayTask:
+        some = Data(torch.zeros(6, steps, 2), torch.arange(6) % 3, lengths)
+        return task(place, train=some, test=some)
+
+    with pytest.raises(InputError, match="'two lengths' has 2 lengths and not all of its data say"):
+        Stream("two lengths", [long(0, 4), long(1, 5, torch.full((6,), 5))])
+    whole = [long(0, 4, torch.full((6,), 4)), long(1, 5, torch.full((6,), 5))]
+    assert len(Stream("two lengths", whole)) == 2
+    assert len(Stream("one length", [long(0, 4), long(1, 4)])) == 2
+
+
+def test_samples_may_have_two_inputs() -> None:
+    def pairs(place: int) -> DatasetTask:
+        some = [((torch.zeros(3), torch.ones(4)), torch.tensor(n % 2)) for n in range(6)]
+        return DatasetTask(some, test=some, place=place, classes=(0, 1))  # type: ignore[arg-type]
+
+    stream = Stream("pairs", [pairs(0), pairs(1)])
+    first, second = stream[1].samples(torch.tensor([0, 1])).x
+    assert (first.shape, second.shape) == ((2, 3), (2, 4))
