@@ -51,6 +51,9 @@ WHOLE = {
 }
 """Modules of which a page shows all."""
 
+FIGURES = ("gallery", "look-inside")
+"""Guides whose figures are drawn by the code that is beside them."""
+
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -70,6 +73,9 @@ def test_code_runs_and_prints_what_is_shown(
         exec(compile(block, str(page.relative_to(ROOT)), "exec"), names)
         if shown:
             assert alike(capsys.readouterr().out, shown)
+    if page.stem in FIGURES:
+        shown_figures = {path.name for path in (page.parent / page.stem).iterdir()}
+        assert {path.name for path in tmp_path.glob("*.svg")} == shown_figures
 
 
 def alike(printed: str, shown: str) -> bool:

@@ -150,7 +150,7 @@ def draw_eigenvalues(found: FixedPoints, ax: Axes) -> None:
         shown.add(kind)
     ax.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
     if shown:
-        ax.legend(loc="lower center")  # where few eigenvalues are
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)  # clear of the circle
 
 
 def draw_heatmap(
