@@ -11,6 +11,7 @@ from attractor.report.claims import HEADINGS, Told
 from attractor.report.comparing import findings, headline, listed, standing
 from attractor.report.drill import Drill, drill
 from attractor.report.figures import ROOM, Figure, learning_curves
+from attractor.report.grid import grid
 from attractor.report.levels import ranked_by_levels
 from attractor.report.order import ordered
 from attractor.report.parts import Parts, parts_of
@@ -58,6 +59,7 @@ class Chapter:
     failures: list[Run]
     results: ResultTable
     claims: Sequence[Told]
+    grid: Figure | None
     figures: list[Figure]
     matrices: list[Figure]
     inside: "Sequence[Inside]"
@@ -77,6 +79,7 @@ class Chapter:
         there: list[tuple[str, str, object]] = [
             ("results", "Results", True),
             ("claims", "Published claims", self.claims),
+            ("grid", "Results by setting", self.grid),
             ("curves", "Learning curves", self.figures),
             ("matrix", f"Accuracy by {self.parts.of}", self.matrices),
             ("inside", "Inside the networks", self.inside),
@@ -106,7 +109,9 @@ class Chapter:
     @property
     def drawn(self) -> list[Figure]:
         """Every figure, in the order of the page."""
-        return [*self.figures, *self.matrices, *(s.figure for one in self.inside for s in one.seen)]
+        first = [self.grid] if self.grid else []
+        inside = [s.figure for one in self.inside for s in one.seen]
+        return [*first, *self.figures, *self.matrices, *inside]
 
 
 def chapter(
@@ -151,6 +156,7 @@ def chapter(
         failures=[run for run in runs if run.status == "failed"],
         results=result_table(runs, claims),
         claims=claims,
+        grid=grid(runs, groups),
         figures=figures,
         matrices=parts.maps(groups),
         inside=inside,
