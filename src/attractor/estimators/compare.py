@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import combinations, count
 from statistics import fmean
 from typing import Any
 
@@ -48,8 +48,8 @@ class Trial:
     scores: tuple[float, ...]
     seconds: tuple[float, ...]
     p: float | None = None
-    """How likely its distance to the best is by chance, raised for many tests; None for the best
-    itself."""
+    """How likely its distance to the best is by chance, raised for the number of pairs of cells,
+    any of which might have been the two; None for the best itself."""
     failed: str | None = None
 
     @property
@@ -221,9 +221,11 @@ def ranked(trials: Sequence[Trial]) -> list[Trial]:
             "Look at the series for values far from the others.",
         )
     best, *others = sorted(whole_ones, key=lambda one: -fmean(one.scores))
-    chances = holm([corrected_p(best.scores, one.scores) for one in others])
+    # all pairs count, those with the best first: which is the best was not known before
+    pairs = [(one, best) for one in others] + [*combinations(others, 2)]
+    chances = holm([corrected_p(a.scores, b.scores) for a, b in pairs])
     told = [
-        Trial(**{**vars(one), "p": chance}) for one, chance in zip(others, chances, strict=True)
+        Trial(**{**vars(one), "p": chance}) for one, chance in zip(others, chances, strict=False)
     ]
     return [best, *told, *(one for one in trials if one.failed is not None)]
 
