@@ -1,12 +1,20 @@
 """What `attractor fit`, `compare` and `predict` say of labels, of commands, and of the folder."""
 
 import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from attractor.cli.commands import app
+from attractor.cli.fit import ended_by_hand
 from attractor.errors import InputError
 from attractor.estimators import load
 from cli.test_series import SMALL, run, ts, tsv
@@ -80,7 +88,11 @@ def test_it_is_said_what_labels_are_taken_for_and_why(tmp_path: Path) -> None:
         assert kind_told(read(file, answers=answers), answers) == f"labels are {said}"
     done = run("fit", real, "--out", tmp_path / "model", *SMALL)
     assert "attractor: labels are numbers that are not all whole: a regression" in done.stderr
-    assert "labels are words: 2 classes" in run("compare", words, *FEW, "-q").stderr
+    assert "attractor: 30 series of 4 steps\n" in done.stderr
+    told = run("compare", words, *FEW, "-q").stderr
+    assert told.startswith(
+        "attractor: 40 series of 5 steps\nattractor: labels are words: 2 classes"
+    )
 
 
 def test_the_error_of_a_regression_is_told_in_the_unit_of_its_labels(tmp_path: Path) -> None:
@@ -145,3 +157,67 @@ def test_advice_is_of_the_command_that_is_used(tmp_path: Path) -> None:
     run("fit", whole, "--out", out, "--answers", "numbers", "--epochs", "1", "-q")
     with pytest.raises(InputError, match=r"could not convert .* Try --labels ignore\.$"):
         run("predict", out, tsv(tmp_path / "words.tsv"))
+
+
+@pytest.fixture
+def keyboard() -> Iterator[None]:
+    """Ctrl-C as Python has it, also where the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("keyboard")
+def test_ctrl_c_ends_training_early_and_keeps_the_best_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(*_: Any, **__: Any) -> Any:
+        def show(epoch: int, total: int, row: Any) -> None:
+            if epoch == 2:
+                signal.raise_signal(signal.SIGINT)
+
+        return nullcontext(show)
+
+    monkeypatch.setattr("attractor.cli.progress.counted", shown)
+    out = tmp_path / "model"
+    done = CliRunner().invoke(app, ["fit", str(tsv(tmp_path / "some.tsv")), "--out", str(out)])
+    assert done.exit_code == 130
+    assert "Ctrl-C ended training in epoch 3; this is the best network until then" in done.stderr
+    assert done.stdout.split() == [str(out), str(out / "report.html")]
+    assert len([row for row in load(out).history_ if row["split"] == "train"]) == 2
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("keyboard")
+def test_ctrl_c_leaves_at_once_where_there_is_nothing_to_keep_and_when_it_comes_again() -> None:
+    def pressed(times: int, ready: bool) -> bool:
+        with ended_by_hand(lambda: ready) as stop:
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+            return stop()
+
+    assert pressed(1, ready=True)
+    assert not pressed(0, ready=True)
+    for times, ready in ((1, False), (2, True)):
+        with pytest.raises(KeyboardInterrupt):
+            pressed(times, ready)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # in the background of a shell
+    assert not pressed(1, ready=True)
+
+
+def test_ctrl_c_inside_a_finalizer_is_not_lost() -> None:
+    code = """if True:
+        import signal, time, weakref
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        class One: pass
+        from attractor.cli import commands, main
+        def command():
+            one = One()
+            weakref.finalize(one, lambda: signal.raise_signal(signal.SIGINT))
+            del one
+            for _ in range(500):
+                time.sleep(0.02)
+        commands.main = command
+        main()"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, text=True)
+    assert (done.returncode, done.stderr) == (130, "")

@@ -158,8 +158,8 @@ def test_a_loss_twice_that_of_not_looking_counts_as_nothing(
 ) -> None:
     left, rates = list(losses), []
 
-    def attempt(self: Any, train: Any, valid: Any, outputs: int, seed: int, rate: float,
-                *rest: Any) -> Fitted:  # fmt: skip
+    def attempt(self: Any, network: Any, train: Any, valid: Any, weights: Any, seed: int,
+                rate: float, *rest: Any) -> Fitted:  # fmt: skip
         rates.append(rate)
         return Fitted(torch.nn.Identity(), [], {"loss": left.pop(0)})
 
@@ -367,5 +367,8 @@ def test_other_features_than_it_was_fitted_on_are_refused() -> None:
     model = quick(epochs=1).fit(X, Y)
     with pytest.raises(InputError, match="X has 3 features, .* is expecting 1 features"):
         model.predict(np.zeros((2, 5, 3)))
+    several = quick(epochs=1).fit(np.zeros((12, 6, 2)) + X[..., None], Y)
+    with pytest.raises(InputError, match=r"X has 1 features, .* and one alone as X\[None\]\."):
+        several.predict(np.zeros((6, 2)))
     with pytest.raises(NotFittedError):
         quick().predict(X)

@@ -41,7 +41,7 @@ def compare(
     from attractor.cli.text import visible, warn
     from attractor.estimators.compare import TRIED, expect_arguments
     from attractor.estimators.compare import compare as compared
-    from attractor.estimators.reading import kind_told, read, with_answers
+    from attractor.estimators.reading import kind_told, read, series_told, with_answers
     from attractor.report.fitted import answers_flag
     from attractor.results.numbers import duration
 
@@ -50,6 +50,7 @@ def compare(
         expect_arguments(cells, parameters, seconds, folds, seed)
     given = read(file, answers=answers.value)
     x, y = with_answers(given, file)
+    warn(series_told(x))
     warn(kind_told(given, answers.value))
     if not quiet:
         longest = duration(len(cells) * folds * seconds)

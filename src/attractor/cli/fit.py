@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+import signal
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -58,6 +59,31 @@ def in_flags(flags: Mapping[str, str]) -> Iterator[None]:
         raise InputError(said) from error
 
 
+@contextmanager
+def ended_by_hand(ready: Callable[[], bool]) -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C asked to end, which it does once; again, or before it is ready, it leaves.
+
+    Args:
+        ready: whether there is something to keep.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    asked = False
+
+    def ask(number: int, frame: Any) -> None:
+        nonlocal asked
+        signal.signal(signal.SIGINT, before)
+        if not ready():
+            signal.raise_signal(signal.SIGINT)
+        asked = True
+
+    if callable(before):  # it is not where Ctrl-C is to do nothing
+        signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def expect_option(text: str) -> str:
     """An option of the cell as it is given, once it is known to have a name and a value."""
     name, equals, _ = text.partition("=")
@@ -97,12 +123,13 @@ def fit(
 ) -> None:
     """Train a recurrent network on a file of time series.
 
-    Writes a folder with the model, and a page about it.
+    Writes a folder with the model, and a page about it. Ctrl-C ends training early, after an epoch
+    or more, and the best network so far is written.
     """
     from attractor.cli.progress import counted
     from attractor.cli.text import visible, warn
     from attractor.estimators import RecurrentClassifier, RecurrentRegressor, save
-    from attractor.estimators.reading import kind_told, read, with_answers
+    from attractor.estimators.reading import kind_told, read, series_told, with_answers
     from attractor.estimators.scores import said_of_held, scores
     from attractor.experiments.changes import changed
     from attractor.report.build import write
@@ -115,6 +142,7 @@ def fit(
     given = read(file, answers=answers.value)
     x, y = with_answers(given, file)
     _expect_free(folder, force)
+    warn(series_told(x))
     warn(kind_told(given, answers.value))
     kind = RecurrentRegressor if given.real else RecurrentClassifier
     asked = [f"options.{expect_option(one)}" for one in option or []]
@@ -132,11 +160,21 @@ def fit(
         seconds=seconds,
         random_state=seed,
     )
+    done = 0
+
+    def seen(rows: list[dict[str, Any]]) -> None:
+        nonlocal done
+        done = rows[-1]["epoch"]
+        show(done, epochs, rows[-1])
+
     with (
         in_flags({"cell": "--cell", **FLAGS}),
         counted(f"{cell} on {file.name}", "epoch", quiet=quiet) as show,
+        ended_by_hand(lambda: done > 0) as stop,
     ):
-        model.fit(x, y, on_rows=lambda rows: show(rows[-1]["epoch"], epochs, rows[-1]))
+        model.fit(x, y, on_rows=seen, stop=stop)
+    if stop():
+        warn(f"Ctrl-C ended training in epoch {done + 1}; this is the best network until then")
     save(model, folder, force=force)
     write(fitted(model, x, y, name=file.name, answers=answers.value), folder / PAGE)
     measured = model.valid_
@@ -153,12 +191,14 @@ def fit(
     }
     if as_json:
         typer.echo(json.dumps(found, indent=1))
-        return
-    for name, value in measured.items():
-        told = f"{name.replace('_', ' ')} on the {len(model.held_)} series that were held back"
-        warn(f"{told}: {plain(value) if given.real else f'{value:.4f}'}")
-    typer.echo(visible(found["model"]))
-    typer.echo(visible(found["report"]))
+    else:
+        for name, value in measured.items():
+            told = f"{name.replace('_', ' ')} on the {len(model.held_)} series that were held back"
+            warn(f"{told}: {plain(value) if given.real else f'{value:.4f}'}")
+        typer.echo(visible(found["model"]))
+        typer.echo(visible(found["report"]))
+    if stop():
+        raise typer.Exit(130)
 
 
 def _folder(out: str) -> Path:

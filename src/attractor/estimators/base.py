@@ -106,6 +106,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
         outputs: int,
         idle: float,
         on_rows: Callable[[list[Row]], None] | None,
+        stop: Callable[[], bool],
         weights: Tensor | None = None,
     ) -> Self:
         """Fit a network with so many outputs; a share of each group is for validation.
@@ -135,20 +136,22 @@ class RecurrentEstimator(BaseEstimator, ABC):
         valid = _dataset(rows_of(data, held), scaler) if held else None
         spec = deepcopy(self._spec())
         deadline = time.monotonic() + limit
+
+        def over() -> bool:
+            return stop() or time.monotonic() > deadline
+
         rate = self.learning_rate
         rate = None if rate is None else positive("learning_rate", rate)
         for left in (2, 1, 0):
             network = self._network(data.x.shape[2], outputs, seed)
             try:
-                fitted = self._attempt(
-                    network, train, valid, weights, seed, rate, deadline, on_rows
-                )
+                fitted = self._attempt(network, train, valid, weights, seed, rate, over, on_rows)
             except Diverged:
-                if not left or rate is None or time.monotonic() > deadline:
+                if not left or rate is None or over():
                     raise
             else:
                 lost = fitted.valid.get("loss", 0.0) > 2 * idle
-                if not (lost and left and rate is not None and time.monotonic() < deadline):
+                if not (lost and left and rate is not None and not over()):
                     break
             rate = rate / 10
             logger.warning("training came to nothing; it begins anew with a rate of %g", rate)
@@ -166,10 +169,10 @@ class RecurrentEstimator(BaseEstimator, ABC):
         weights: Tensor | None,
         seed: int,
         rate: float | None,
-        deadline: float,
+        over: Callable[[], bool],
         on_rows: Callable[[list[Row]], None] | None,
     ) -> Fitted:
-        """Train a network with a learning rate, until a deadline at the latest."""
+        """Train a network with a learning rate, until it is over at the latest."""
         size = self._batch_size(len(train))
         epoch = math.ceil(len(train) / size)
         watched: dict[str, Any] = {"eval_every": None}
@@ -189,7 +192,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
             steps=epoch * whole("epochs", self.epochs, 1),
             seed=seed,
             on_rows=told,
-            stop=lambda: time.monotonic() > deadline,
+            stop=over,
             batch_size=size,
             clip=self.clip,
             log_every=epoch,
@@ -270,7 +273,7 @@ class RecurrentEstimator(BaseEstimator, ABC):
             raise InputError(
                 f"X has {x.shape[2]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input. Give series with the features that it "
-                "was fitted on."
+                "was fitted on, (n, time, features), and one alone as X[None]."
             )
         # doubles, so that an answer does not depend on which series are asked about beside it
         network = deepcopy(self.network_).double()

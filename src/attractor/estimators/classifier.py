@@ -105,13 +105,21 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
         )
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, *, on_rows: Callable[[list[Row]], None] | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        on_rows: Callable[[list[Row]], None] | None = None,
+        stop: Callable[[], bool] = bool,
+    ) -> Self:
         """Learn from series and their classes.
 
         Args:
             X: series.
             y: the class of each, of any type that can be sorted.
             on_rows: told of each measurement, once per epoch.
+            stop: asked after each update whether to end there, with the best so far.
         """
         given = classes_of(y, type(self).__name__, "RecurrentRegressor")
         classes, places = np.unique(given, return_inverse=True)
@@ -125,7 +133,7 @@ class RecurrentClassifier(ClassifierMixin, RecurrentEstimator):
         found = weights_of(self.class_weight, classes, places)
         weights = None if found is None else torch.from_numpy(found).float()
         idle = float(-(shares * np.log(shares) * (1 if found is None else found)).sum())
-        self._train(data, data.y, len(classes), idle, on_rows, weights)
+        self._train(data, data.y, len(classes), idle, on_rows, stop, weights)
         self.classes_ = classes
         return self
 

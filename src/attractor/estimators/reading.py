@@ -76,6 +76,23 @@ def read(
         ) from error
 
 
+def series_told(x: Any) -> str:
+    """How many series there are, of how many steps and features.
+
+    Args:
+        x: as `read` gives them.
+
+    Example:
+        >>> series_told(np.zeros((5, 140, 1))), series_told([np.zeros((7, 2)), np.zeros((9, 2))])
+        ('5 series of 140 steps', '2 series of 7 to 9 steps and 2 features')
+    """
+    lengths = sorted(map(len, x))
+    steps = " to ".join(f"{one:,}" for one in sorted({lengths[0], lengths[-1]}))
+    features = x[0].shape[1]
+    told = f"{len(x):,} series of {steps} step{'' if lengths[-1] == 1 else 's'}"
+    return told + (f" and {features} features" if features > 1 else "")
+
+
 def kind_told(given: Given, answers: Answers) -> str:
     """What the labels of a file are taken for, and why.
 

@@ -43,20 +43,28 @@ class RecurrentRegressor(RegressorMixin, RecurrentEstimator):
     target_std_: Tensor
     single_: bool
 
-    def fit(self, X: Any, y: Any, *, on_rows: Callable[[list[Row]], None] | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        on_rows: Callable[[list[Row]], None] | None = None,
+        stop: Callable[[], bool] = bool,
+    ) -> Self:
         """Learn from series and their numbers.
 
         Args:
             X: series.
             y: one number for each, or several ``(n, numbers)``.
             on_rows: told of each measurement, once per epoch.
+            stop: asked after each update whether to end there, with the best so far.
         """
         answers = torch.tensor(numbers_of(y, type(self).__name__, "RecurrentClassifier"))
         data = self._data(X, answers if answers.ndim == 2 else answers[:, None])
         scale = Scaled(*mean_and_deviation(data.y))
         scaled = scale(data.y).float()
         alike = torch.zeros(len(scaled), dtype=torch.long)
-        self._train(data._replace(y=scaled), alike, scaled.shape[1], 1.0, on_rows)
+        self._train(data._replace(y=scaled), alike, scaled.shape[1], 1.0, on_rows, stop)
         self.target_mean_, self.target_std_ = scale.mean, scale.std
         self.single_ = answers.ndim == 1
         return self
