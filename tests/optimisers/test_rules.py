@@ -205,3 +205,13 @@ def test_what_rules_share_needs_no_key() -> None:
         def update(self, grads: Any, state: Any, params: Any, view: Any) -> Any: ...
 
     assert Named().key == "named"
+
+
+def test_a_rule_without_weights_is_refused() -> None:
+    class Bare(Rule):
+        key = "bare"
+
+        def update(self, grads: Any, state: Any, params: Any, view: Any) -> Any: ...
+
+    with pytest.raises(InputError, match="the rule Bare to have weights of its own, but it has"):
+        Bare()([torch.zeros(3, requires_grad=True)])

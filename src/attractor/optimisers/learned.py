@@ -73,6 +73,11 @@ class Learned(Optimizer):
         given = {"lr": lr, "weight_decay": decay, "maximize": maximize}
         check_options(others)
         check_numbers(given)
+        if next(rule.parameters(), None) is None:  # they say in which type and where to compute
+            raise InputError(
+                f"expected the rule {type(rule).__name__} to have weights of its own, but it has "
+                "none. Give it an nn.Parameter, such as its rate."
+            )
         self.rule = rule
         self._seen: Tensor | None = None
         super().__init__(params, DEFAULTS | given | {"rule": rule.key})
