@@ -134,6 +134,16 @@ def test_each_dropout_is_applied_in_training_alone(place: str) -> None:
     assert torch.equal(model(x)[0], model(x)[0])
 
 
+def test_what_is_dropped_between_layers_is_dropped_at_all_steps() -> None:
+    model = LanguageModel("gru", 11, 4, [50, 50], hidden_dropout=0.3, generator=seeded())
+    seen: list[Tensor] = []
+    model.layers[1].register_forward_pre_hook(lambda _, given: seen.append(given[0] == 0))
+    model(tokens())
+    zero = seen[0]
+    assert 0.2 < float(zero.float().mean()) < 0.4
+    assert torch.equal(zero, zero[:, :1].expand_as(zero))
+
+
 def test_dropout_of_outputs_hides_them_from_the_last_layer_alone() -> None:
     model = LanguageModel("gru", 11, 4, [5], output_dropout=1.0, generator=seeded())
     said, (state,) = model(tokens())

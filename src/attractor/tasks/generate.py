@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Generator, Tensor, nn
 
-from attractor.checks import flag, one_of, whole
+from attractor.checks import flag, whole
 from attractor.errors import InputError
 from attractor.measures import Measure
+from attractor.tables import make
 from attractor.tasks.base import Sampler, Split, Task
 from attractor.tasks.batch import Batch
 from attractor.tasks.images.cifar10 import CIFAR10
@@ -83,9 +84,17 @@ class Generate(Task):
         root: str | Path | None = None,
         **options: Any,
     ) -> None:
-        make = IMAGES[one_of("images", images, IMAGES)]
-        rooted = {} if images == "digits" else {"root": root}
-        self.task = make(order="image", side=side, **rooted, **options)
+        self.task: ImageTask = make(
+            "data set",
+            IMAGES,
+            {"name": images, **options},
+            order="image",
+            side=side,
+            root=root,
+            normalise=False,  # a bound is of pixels from 0 to 1
+            trailing=False,
+            permutation_seed=0,
+        )
         self.threshold = flag("threshold", threshold)
         self.name = f"images of {images}"
         self.count = len(self.task)

@@ -1,6 +1,7 @@
 """SVHN and STL-10, from files of their formats, and images to be made."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,5 +110,20 @@ def test_a_bound_is_averaged_and_measured_with_the_same_noise() -> None:
     assert Generate("digits").shown().x.unique().numel() > 2
     with pytest.raises(InputError, match=r"Try model\.name=draw"):
         task.loss(nn.Flatten(), batch)
-    with pytest.raises(InputError, match="unknown images|images"):
-        Generate("cats")
+
+
+@pytest.mark.parametrize(
+    ("images", "options", "message"),
+    [
+        ("cats", {}, "name of a known data set .* but got 'cats'"),
+        ("digits", {"normalise": True}, "option of the data set digits .* but got 'normalise'"),
+        ("digits", {"order": "rows"}, "option of the data set digits .* but got 'order'"),
+        ("mnist", {"batches": 2}, "option of the data set mnist .* but got 'batches'"),
+        ("digits", {"side": 9}, "side to be at most 8, as it shrinks images of 8 x 8, but got 9"),
+    ],
+)
+def test_options_that_are_not_of_the_images_are_refused(
+    images: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        Generate(images, **options)

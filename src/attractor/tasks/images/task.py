@@ -92,7 +92,13 @@ class Reading:
         permutation_seed = whole("permutation_seed", permutation_seed, 0)
         self.shape, self.side = (channels, height, width), side
         if side is not None:
-            self.side = height = width = whole("side", side, 1)
+            self.side = whole("side", side, 1)
+            if self.side > min(height, width):
+                raise InputError(
+                    f"expected side to be at most {min(height, width)}, as it shrinks images of "
+                    f"{height} x {width}, but got {side}. Leave it out for whole images."
+                )
+            height = width = self.side
         self.order, self.trailing = order, flag("trailing", trailing)
         self.white, self.mean, self.std = white, mean, std
         self.at_once = order in ("flat", "image")
