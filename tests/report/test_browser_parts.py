@@ -174,6 +174,30 @@ def test_keys_do_what_the_page_says(page: Any) -> None:
     assert page.complaints == []
 
 
+def test_a_figure_is_zoomed_and_moved_by_keys(visit: Any, address: str) -> None:
+    opened = visit(address, color_scheme="dark")
+    plot = "document.querySelector('.plot')"
+    opened.locator("[data-smooth]").first.focus()
+    opened.keyboard.press("Tab")
+    look = "getComputedStyle(document.activeElement)"
+    accent = opened.evaluate("getComputedStyle(document.querySelector('.open')).color")
+    assert opened.evaluate(f"[{look}.outlineWidth, {look}.outlineColor]") == ["2px", accent]
+    for key, wanted in (
+        ("+", [252.5, 757.5]),
+        ("ArrowRight", [378.75, 883.75]),
+        ("-", [126.25, 1136.25]),
+        ("ArrowLeft", [-126.25, 883.75]),
+        ("n", [-126.25, 883.75]),
+    ):
+        opened.keyboard.press(key)
+        assert opened.evaluate(f"{plot}.layout.xaxis.range") == pytest.approx(wanted)
+    opened.locator(".modebar-btn").first.focus()
+    opened.keyboard.press("0")
+    assert opened.evaluate(f"{plot}.layout.xaxis.range") == [0, 1010]
+    assert opened.complaints == []
+    opened.close()
+
+
 def test_a_png_holds_the_levels_of_the_image() -> None:
     image = torch.tensor([[[0.0, 1.0, 0.5], [2.0, -1.0, 0.2]]])
     raw = png(image)

@@ -38,5 +38,20 @@ const axes = (figures) => {
     return range.map((end, place) => (end > 0 ? Math.log10(end) : whole[place]));
   }
 
-  return { ranges, zoom, converted };
+  /* How far a key moves both ends of the steps, in widths of what is in sight. */
+  const moves = {
+    "+": [0.25, -0.25], "=": [0.25, -0.25], "-": [-0.5, 0.5],
+    ArrowLeft: [-0.25, -0.25], ArrowRight: [0.25, 0.25],
+  };
+
+  /* What a key changes in a plot; nothing if it is none of these. */
+  function byKey(plot, key) {
+    const range = plot.layout.xaxis?.range;
+    if (!range || !plot.dataset.figure) return null;
+    if (key === "0") return ranges(plot);
+    const move = moves[key]?.map((part) => part * (range[1] - range[0]));
+    return move ? { "xaxis.range": range.map((end, place) => end + move[place]) } : null;
+  }
+
+  return { ranges, zoom, converted, byKey };
 };

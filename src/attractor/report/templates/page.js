@@ -2,7 +2,7 @@
 (() => {
   const root = document.documentElement;
   const figures = JSON.parse(document.getElementById("figures").textContent);
-  const { ranges, zoom, converted } = axes(figures);
+  const { ranges, zoom, converted, byKey } = axes(figures);
   const plots = [...document.querySelectorAll(".plot")];
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const printing = matchMedia("print");
@@ -255,6 +255,13 @@
   addEventListener("keydown", (event) => {
     const typing = event.target.matches?.("input:not([type=checkbox]):not([type=range]), select, textarea");
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const plot = event.target.closest?.(".drawn");
+    const change = plot && byKey(plot, event.key);
+    if (change) {
+      event.preventDefault();
+      Plotly.relayout(plot, change);
+      return;
+    }
     if (document.querySelector("dialog[open]") || !(event.key in pressed)) return;
     event.preventDefault();
     pressed[event.key]();
