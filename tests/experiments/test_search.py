@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from attractor.errors import RunError
+from attractor.errors import InputError, RunError
 from attractor.experiments import search as module
-from attractor.experiments.search import Search, _found, _Look, _requeue, _study, begun, search
+from attractor.experiments.search import Search, _Look, begun, search
 from attractor.experiments.space import Space
+from attractor.experiments.trials import Trials
 from attractor.runs.engines import Places
 from attractor.training.process import Stopped
 from experiments.helpers import TINY
@@ -40,10 +41,11 @@ def test_a_point_counts_by_the_mean_over_its_seeds(
 
 @pytest.mark.parametrize(("goal", "best"), [("min", 1.0), ("max", 3.0)])
 def test_the_best_is_on_the_side_of_the_goal(goal: str, best: float, tmp_path: Path) -> None:
-    study = _study(optuna, searched(tmp_path, goal=goal))
+    kept = searched(tmp_path, goal=goal).trials()
     for value in (2.0, 1.0, 3.0):
-        study.tell(asked(study), value)
-    assert study.best_value == best
+        kept.study.tell(asked(kept.study), value)
+    assert kept.study.best_value == best
+    assert kept.found()[0].value == best
 
 
 @pytest.mark.parametrize(
@@ -73,8 +75,8 @@ def test_an_edited_file_is_another_search(tmp_path: Path) -> None:
 
 
 def test_what_was_killed_or_stopped_is_put_back_once_and_does_not_count(tmp_path: Path) -> None:
-    study = _study(optuna, searched(tmp_path))
-    states = optuna.trial.TrialState
+    kept = searched(tmp_path).trials()
+    study, states = kept.study, kept.states
     study.tell(asked(study), 1.0)
     study.tell(asked(study), state=states.FAIL)
     killed, stopped = asked(study), asked(study)
@@ -82,12 +84,12 @@ def test_what_was_killed_or_stopped_is_put_back_once_and_does_not_count(tmp_path
     stopped.set_user_attr("stopped", True)
     study.tell(stopped, state=states.FAIL)
     for _ in range(2):  # the same when it is killed before it began
-        assert _requeue(optuna, study) == 2
+        assert kept.requeue() == 2
         waiting = study.get_trials(states=(states.WAITING,))
         points = [one.system_attrs["fixed_params"] for one in waiting]
         assert points == [killed.params, stopped.params]
-    assert asked(study).params == killed.params
-    assert asked(study).params == stopped.params
+    assert kept.ask("again/0").params == killed.params
+    assert kept.ask("again/1").params == stopped.params
 
 
 def test_a_trial_that_is_stopped_is_marked_to_go_on(
@@ -117,21 +119,83 @@ def test_a_trial_that_is_stopped_is_marked_to_go_on(
 
 
 def test_what_a_killed_process_left_on_its_way_does_not_run(tmp_path: Path) -> None:
-    what = searched(tmp_path)
-    study = _study(optuna, what)
-    asked(study)
-    assert [one.status for one in _found(study, what).trials] == ["stopped"]
-    _requeue(optuna, study)
-    assert _found(study, what).trials == ()
-    asked(study)
-    assert [one.number for one in _found(study, what).trials] == [1]
+    kept = searched(tmp_path).trials()
+    kept.ask("old/0")
+    assert [one.status for one in kept.found()] == ["stopped"]
+    kept.requeue()
+    assert kept.found() == ()
+    kept.ask("new/0")
+    assert [one.number for one in kept.found()] == [1]
+
+
+def few(tmp_path: Path) -> Trials:
+    space = Space.read(["optimiser.lr=0.1,0.2,0.3", "train.steps=1..2"])
+    return Trials(tmp_path / "few.journal", space, "min")
+
+
+def test_each_point_of_a_small_space_is_tried_once(tmp_path: Path) -> None:
+    kept = few(tmp_path)
+    points = set()
+    for number in range(kept.space.size):
+        trial = kept.ask(f"call/{number}")
+        points.add(tuple(trial.params.values()))
+        if number % 2:  # as workers beside each other, which have not ended
+            kept.study.tell(trial, 1.0)
+    assert len(points) == len(kept.found()) == 6
+    assert few(tmp_path).requeue() == 3
+    assert len(few(tmp_path).found()) == 3
+
+
+def test_a_point_of_many_is_not_tried_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = searched(tmp_path).trials()
+    rates = iter([0.01, 0.01000001, 0.02])
+    monkeypatch.setattr(
+        kept.study.sampler, "sample_independent", lambda *given, **more: next(rates)
+    )
+    assert [kept.ask("call/0").params["optimiser.lr"], kept.ask("call/1").params] == [
+        0.01,
+        {"optimiser.lr": 0.02},
+    ]
+    assert [one.values for one in kept.found()] == [("0.01",), ("0.02",)]
+
+
+def test_the_point_of_a_lost_worker_is_taken_up_by_the_one_in_its_place(tmp_path: Path) -> None:
+    kept = few(tmp_path)
+    lost, other = kept.ask("call/0"), kept.ask("call/1")
+    again = kept.ask("call/0")
+    assert again.params == lost.params != other.params
+    assert kept.asked("call")["call/0"].number == again.number
+    assert [one.number for one in kept.found()] == [other.number, again.number]
+
+
+def test_a_search_ends_when_all_points_are_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "train", lambda *given, **more: None)
+    monkeypatch.setattr(module, "_last", lambda *given, **more: (1, 1.0))
+    space = Space.read(["optimiser.lr=0.1,0.2,0.3"])
+    what = Search.of(str(TINY), space, only=["LSTM"], out=tmp_path)
+    for trials in (2, 9, 9):
+        found = search(what, trials, places=Places(jobs=1))
+    assert sorted(one.values for one in found.trials) == [("0.1",), ("0.2",), ("0.3",)]
+
+
+def test_a_place_that_takes_no_files_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    what = Search.of(str(TINY), SPACE, only=["LSTM"], out=tmp_path / "file/runs")
+    with pytest.raises(InputError, match="expected to be able to write .*/file/runs/tiny/search"):
+        begun(what)
+    with pytest.raises(InputError, match="Check its permissions, or choose another folder"):
+        search(what, 1)
 
 
 def test_a_hopeless_trial_is_left_and_folders_are_read_now_and_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     what = searched(tmp_path)
-    study = _study(optuna, what)
+    study = what.trials().study
     for _ in range(4):
         trial = asked(study)
         trial.report(1.0, 10)
@@ -157,7 +221,7 @@ def test_a_trial_is_told_of_with_its_point_on_its_way_and_at_its_end(
 ) -> None:
     """Complete, pruned or failed; trials that another call has left are not of this one."""
     old = Search.of(str(TINY), SPACE, only=["LSTM"], out=tmp_path)
-    asked(_study(optuna, old)).set_user_attr("asked", f"{old.call}/0")  # killed on its way
+    old.trials().ask(f"{old.call}/0")  # killed on its way
     what = Search.of(str(TINY), SPACE, only=["LSTM"], out=tmp_path)
     look, seen, names = begun(what), [], []
     ends = iter(["complete", "complete", "pruned", "failed"])  # the first has two seeds

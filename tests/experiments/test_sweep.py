@@ -1,5 +1,6 @@
 """Sweeps: on this machine, by submitit, and searches by Optuna that go on where they were."""
 
+import errno
 import json
 import os
 import re
@@ -225,6 +226,37 @@ def test_points_that_are_refused_are_kept_with_the_reason(tmp_path: Path) -> Non
     )
     assert refused.returncode == 2
     assert [*tmp_path.rglob("failed.json")] == [kept]
+
+
+def test_a_place_that_takes_no_files_is_told_by_each_engine(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    out = tmp_path / "file/runs"
+    for one in run_all(grid_runs(), out, places=Places(jobs=1), keep_refused=True):
+        assert one.how == "refused"
+        assert one.message.startswith(f"expected to be able to write {out}/tiny/lstm-")
+    with pytest.raises(InputError, match=f"expected to be able to write {out}"):
+        run_all(grid_runs(), out, places=Places("slurm", address="local"))
+
+
+def test_finished_runs_are_shown_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unlink(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    one = Places(jobs=1)
+    run_all(grid_runs(), tmp_path, places=one)
+    monkeypatch.setattr(os, "unlink", unlink)
+    assert [one.how for one in run_all(grid_runs(), tmp_path, places=one)] == ["done"] * 2
+
+
+def test_a_search_of_few_points_says_how_many_there_are(tmp_path: Path) -> None:
+    command = ("sweep", TINY, "--grid", "model.hidden_size=2,4", "--only", "LSTM", "--trials", "9")
+    short = ("--seeds", "0", "--set", "train.steps=3", "--set", "train.eval_every=2")
+    done = called(*command, *short, "--out", tmp_path, "-j", "1")
+    assert "there are no more than 2 points to try, and each is tried once." in done.stderr
+    assert "2 trials in " in done.stderr
+    assert len(list(tmp_path.rglob("done.json"))) == 2
 
 
 @pytest.mark.timeout(240)

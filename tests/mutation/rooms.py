@@ -79,6 +79,7 @@ DECIDING: dict[str, tuple[str, ...]] = {
     "experiments/search.py": ("experiments/test_search.py",),
     "experiments/space.py": ("experiments/test_search.py", "experiments/test_grid.py"),
     "experiments/train.py": ("experiments/test_train.py",),
+    "experiments/trials.py": ("experiments/test_search.py",),
     "tasks/addition.py": ("tasks/test_addition.py",),
     "tasks/answers.py": ("tasks/test_answers.py", "tasks/test_judged.py"),
     "tasks/arrays.py": ("tasks/test_datasets.py", "continual/replay/test_raw.py"),

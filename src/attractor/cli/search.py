@@ -14,7 +14,8 @@ from attractor.errors import InputError
 
 if TYPE_CHECKING:
     from attractor.cli.progress import Followed
-    from attractor.experiments.search import Begun, Found, Search, Trial
+    from attractor.experiments.search import Begun, Found, Search
+    from attractor.experiments.trials import Trial
     from attractor.runs.engines import Places
     from attractor.runs.jobs import Ended
 
@@ -38,6 +39,9 @@ def searched(what: "Search", trials: int, places: "Places", *, quiet: bool, as_j
 
     endings: list[Ended[Trial | None]] = []
     look = begun(what)
+    if trials > what.space.size:
+        trials = what.space.size
+        warn(f"there are no more than {trials} points to try, and each is tried once.")
 
     def find() -> "dict[str, Followed]":
         return {str(one.trial.number): _followed(what, one) for one in look()}

@@ -8,14 +8,11 @@ import hashlib
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
-
-from filelock import FileLock, Timeout
 
 from attractor.errors import InputError
 from attractor.experiments.check import refusals
@@ -24,26 +21,15 @@ from attractor.experiments.grid import sweep_runs
 from attractor.experiments.naming import labelled
 from attractor.experiments.space import Space
 from attractor.experiments.train import build, run_folder, train
+from attractor.experiments.trials import Trial, Trials, alone, optuna
 from attractor.runs.drive import Context
 from attractor.runs.engines import ENGINES, Places
-from attractor.runs.folder import BusyError
 from attractor.runs.jobs import Ended
 from attractor.runs.read import load_runs
 from attractor.training.process import Stopped
 
 BETWEEN_LOOKS = 1.0
 """Seconds from one look at whether a run is hopeless to the next, at least."""
-STATUS = {"FAIL": "failed"}
-"""What Optuna calls otherwise than we do."""
-
-
-class Trial(NamedTuple):
-    """One point that was tried: ``status`` is complete, pruned, failed, stopped or running."""
-
-    number: int
-    values: tuple[str, ...]
-    value: float | None
-    status: str
 
 
 class Found(NamedTuple):
@@ -95,7 +81,7 @@ class Search(NamedTuple):
             out: the folder that holds all runs.
             data: the data root.
         """
-        _optuna()
+        optuna()
         _refuse(name, space, changes, only, data)
         goal = _goal(_runs(name, space.first, changes, only), measure, data)
         given = (tuple(changes), tuple(only), measure, goal, Path(out).absolute(), data)
@@ -109,6 +95,10 @@ class Search(NamedTuple):
         digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:10]
         stem = Path(self.name).stem
         return self.out / stem / f"search-{digest}.journal"
+
+    def trials(self) -> Trials:
+        """What was tried so far, and what is to be tried next."""
+        return Trials(self.journal, self.space, self.goal)
 
     def named(self, trial: Trial) -> str:
         """A trial with its point."""
@@ -136,6 +126,8 @@ def search(
 ) -> Found:
     """Try points of a space until so many have their end, those of earlier calls included.
 
+    Each point is tried once, so that a space of few points has as many trials at most.
+
     Args:
         what: is searched.
         trials: how many points.
@@ -143,24 +135,24 @@ def search(
         on_trial: told of each trial as it ends: how many have ended, and how this one did, pruned
             too; there is no trial if it was stopped or failed before it had its point.
     """
-    optuna = _optuna()
     places.check()
-    with _alone(what.journal):
-        study = _study(optuna, what)
-        before = count = _requeue(optuna, study)
+    wanted = min(trials, what.space.size)
+    with alone(what.journal):
+        kept = what.trials()
+        before = count = kept.requeue()
 
         def ended(one: Ended[int]) -> None:
             nonlocal count
-            trial = _asked(study, what).get(_asked_as(what, one.config))
-            told = None if trial is None else _trial(what, trial)
+            trial = kept.asked(what.call).get(_mark(what, one.config))
+            told = None if trial is None else kept.told(trial)
             how = "pruned" if told is not None and told.status == "pruned" else one.how
             count += how != "stopped"
             on_trial(count, Ended(told, how, one.message))
 
-        if before < trials:
+        if before < wanted:
             threads = _runs(what.name, what.space.first, what.changes, what.only)[0].train.threads
             ENGINES[places.engine](
-                range(before, trials),
+                range(before, wanted),
                 partial(_try, what),
                 name=lambda number: "a trial",
                 folder=what.out,
@@ -168,22 +160,21 @@ def search(
                 places=places,
                 on_end=ended,
             )
-        return _found(study, what)
+        return Found(f"valid {what.measure}", what.space.keys, kept.found())
 
 
 def begun(what: Search) -> Callable[[], list[Begun]]:
     """Looks up the trials of a search that are under way, whichever process has them."""
-    optuna = _optuna()
-    study = _study(optuna, what)
+    kept = what.trials()
     runs: dict[int, tuple[RunConfig, ...]] = {}
 
     def look() -> list[Begun]:
         found = []
-        for one in _asked(study, what).values():
-            if one.state == optuna.trial.TrialState.RUNNING:
+        for one in kept.asked(what.call).values():
+            if one.state == kept.states.RUNNING:
                 if one.number not in runs:
                     runs[one.number] = tuple(what.runs(one.params))
-                found.append(Begun(_trial(what, one), runs[one.number]))
+                found.append(Begun(kept.told(one), runs[one.number]))
         return found
 
     return look
@@ -191,10 +182,8 @@ def begun(what: Search) -> Callable[[], list[Begun]]:
 
 def _try(what: Search, number: int, *, stop: Callable[[], bool]) -> None:
     """One trial: its runs, one seed after another."""
-    optuna = _optuna()
-    study = _study(optuna, what)
-    trial = study.ask(what.space.distributions(optuna))
-    trial.set_user_attr("asked", _asked_as(what, number))
+    kept = what.trials()
+    trial = kept.ask(_mark(what, number))
     name = what.named(Trial(trial.number, tuple(what.space.written(trial.params)), None, ""))
     look = _Look(trial, what, stop)
     try:
@@ -204,31 +193,22 @@ def _try(what: Search, number: int, *, stop: Callable[[], bool]) -> None:
             told = f"{name}, seed {config.seed}"
             train(config, what.out, data=what.data, wait=True, stop=look, name=told)
             values.append(_last(look.folder, what.measure)[1])
-        study.tell(trial, fmean(values))
+        kept.study.tell(trial, fmean(values))
     except Stopped:
-        ended = "PRUNED" if look.hopeless else "FAIL"
-        if not look.hopeless:
-            trial.set_user_attr("stopped", True)
-        study.tell(trial, state=optuna.trial.TrialState[ended])
-        if not look.hopeless:
-            raise
+        if look.hopeless:
+            kept.study.tell(trial, state=kept.states.PRUNED)
+            return
+        trial.set_user_attr("stopped", True)
+        kept.study.tell(trial, state=kept.states.FAIL)
+        raise
     except Exception:
-        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        kept.study.tell(trial, state=kept.states.FAIL)
         raise
 
 
-def _asked_as(what: Search, number: int) -> str:
+def _mark(what: Search, number: int) -> str:
     """What a trial is marked with: the call that asked for it, and which of its trials it is."""
     return f"{what.call}/{number}"
-
-
-def _asked(study: Any, what: Search) -> dict[str, Any]:
-    """The trials of this call by their mark, the last of each: a lost worker leaves one behind."""
-    return {
-        mark: one
-        for one in study.get_trials(deepcopy=False)
-        if (mark := one.user_attrs.get("asked", "")).startswith(f"{what.call}/")
-    }
 
 
 class _Look:
@@ -307,87 +287,3 @@ def _goal(configs: Sequence[RunConfig], measure: str, data: Path | None) -> str:
             f"but got {measure!r}. Try loss."
         )
     return str(declared[measure].goal)
-
-
-def _study(optuna: Any, what: Search) -> Any:
-    """The trials so far, in a file that processes may share."""
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    journal = optuna.storages.journal
-    what.journal.parent.mkdir(parents=True, exist_ok=True)
-    storage = optuna.storages.JournalStorage(journal.JournalFileBackend(str(what.journal)))
-    return optuna.create_study(
-        study_name=what.journal.stem,
-        storage=storage,
-        direction="minimize" if what.goal == "min" else "maximize",
-        sampler=optuna.samplers.TPESampler(constant_liar=True),
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
-        load_if_exists=True,
-    )
-
-
-def _requeue(optuna: Any, study: Any) -> int:
-    """Put back what was stopped or killed on its way; how many trials have their end."""
-    states = optuna.trial.TrialState
-    trials = study.get_trials(deepcopy=False)
-    queued = {trial.user_attrs.get("again") for trial in trials}
-    ended = 0
-    for trial in trials:
-        again = trial.number in queued or trial.user_attrs.get("stopped")
-        if trial.state == states.RUNNING:  # of a process that is gone: this one has the search
-            study.tell(trial.number, state=states.FAIL)
-            again = True
-        if not again:
-            # one that was killed before it had its point was none
-            ended += trial.state.is_finished() and bool(trial.params)
-        elif trial.params and trial.number not in queued:
-            study.enqueue_trial(trial.params, user_attrs={"again": trial.number})
-    return ended
-
-
-def _found(study: Any, what: Search) -> Found:
-    """What came of all points; one that was taken up again is told once."""
-    sign = 1 if what.goal == "min" else -1
-    given = study.get_trials(deepcopy=False)
-    again = {one.user_attrs.get("again") for one in given}
-    trials = [_trial(what, one) for one in given if one.params and one.number not in again]
-    # this process has the search and is through: what still runs is of one that was killed
-    trials = [one._replace(status="stopped") if one.status == "running" else one for one in trials]
-    trials.sort(key=lambda one: (one.value is None, sign * (one.value or 0.0)))
-    return Found(f"valid {what.measure}", what.space.keys, tuple(trials))
-
-
-def _trial(what: Search, one: Any) -> Trial:
-    """A trial as Optuna keeps it, as we tell of it."""
-    status = STATUS.get(one.state.name, one.state.name.lower())
-    if one.user_attrs.get("stopped"):
-        status = "stopped"
-    value = one.value if status == "complete" else None
-    return Trial(one.number, tuple(what.space.written(one.params)), value, status)
-
-
-@contextmanager
-def _alone(journal: Path) -> Iterator[None]:
-    """One process at a time has a search, so that what is still running there was killed."""
-    journal.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(journal.with_suffix(".lock"), timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise BusyError(
-            "this search is going on in another process. Wait for it, or stop it first."
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError as error:
-        raise InputError(
-            "expected Optuna for a search, but it is not installed. "
-            'Try pip install "attractor[search]".'
-        ) from error
-    return optuna

@@ -1,6 +1,9 @@
 """What a search may choose from: lists of values, and ranges."""
 
+import itertools
+import math
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -23,6 +26,10 @@ class Range(NamedTuple):
     @property
     def whole(self) -> bool:
         return isinstance(self.low, int) and isinstance(self.high, int)
+
+
+MOST = 10_000
+"""Points of a space that are told apart one by one; larger ones hardly have one twice."""
 
 
 class Space(NamedTuple):
@@ -49,6 +56,38 @@ class Space(NamedTuple):
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(self.choices)
+
+    @property
+    def size(self) -> int:
+        """How many points there are; as many as a machine can count if a range has no end of them.
+
+        Example:
+            >>> Space.read(["a=1..8", "b=x,y"]).size
+            16
+        """
+        sizes = [
+            len(one) if not isinstance(one, Range) else int(one.high - one.low) + 1
+            for one in self.choices.values()
+            if not isinstance(one, Range) or one.whole
+        ]
+        return math.prod(sizes) if len(sizes) == len(self.choices) else sys.maxsize
+
+    def without(self, tried: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The points that were not tried, where there are few enough to look at each.
+
+        Example:
+            >>> Space.read(["a=1..2", "b=x"]).without([{"a": 1, "b": "x"}])
+            [{'a': 2, 'b': 'x'}]
+        """
+        if self.size > MOST:
+            return []
+        values = [
+            range(int(one.low), int(one.high) + 1) if isinstance(one, Range) else one
+            for one in self.choices.values()
+        ]
+        known = {tuple(one[key] for key in self.keys) for one in tried}
+        points = (one for one in itertools.product(*values) if one not in known)
+        return [dict(zip(self.keys, one, strict=True)) for one in points]
 
     @property
     def first(self) -> list[str]:

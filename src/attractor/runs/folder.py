@@ -9,7 +9,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from attractor.errors import RunError
+from attractor.errors import InputError, RunError
 from attractor.files import explained, write_atomic
 
 CONFIG = "config.toml"
@@ -105,8 +105,9 @@ def _marked(folder: Path) -> str:
 def keep(folders: Iterable[Path]) -> None:
     """Take the mark from finished runs: what they came to stays."""
     for folder in folders:
-        if (folder / DONE).exists():
-            (folder / AGAIN).unlink(missing_ok=True)
+        if (folder / DONE).exists() and (folder / AGAIN).exists():
+            with explained(folder / AGAIN):
+                (folder / AGAIN).unlink(missing_ok=True)
 
 
 def write_done(folder: Path, content: dict[str, Any], log: str) -> None:
@@ -139,17 +140,21 @@ def damage(folder: Path) -> str:
 
 
 def fail(folder: Path, reason: str) -> None:
-    """Keep with a run why it failed, where it has a folder already."""
+    """Keep with a run why it failed, where it has a folder already that takes it."""
     if folder.is_dir() and not (folder / FAILED).exists():
-        write_json(folder / FAILED, {"reason": reason})
+        with suppress(InputError):
+            write_json(folder / FAILED, {"reason": reason})
 
 
 def refuse(folder: Path, config: str, reason: str) -> None:
-    """Make a folder of a run that could not begin, with its settings and why, if it has none."""
+    """Make a folder of a run that could not begin, with its settings and why, if it has none.
+
+    Where nothing can be written there is none: that is why the run was refused.
+    """
     if not folder.exists():
-        folder.mkdir(parents=True)
-        write_atomic(folder / CONFIG, config)
-        write_json(folder / FAILED, {"reason": reason})
+        with suppress(InputError):
+            write_atomic(folder / CONFIG, config)
+            write_json(folder / FAILED, {"reason": reason})
 
 
 def failure(folder: Path) -> str:

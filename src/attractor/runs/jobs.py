@@ -8,7 +8,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from filelock import FileLock, Timeout
 
 from attractor.errors import InputError, RunError
+from attractor.files import explained
 from attractor.runs.folder import BusyError
 from attractor.runs.memory import keep_memory
 from attractor.training.process import Stopped
@@ -209,12 +210,14 @@ def stoppable(folder: Path | None = None) -> Iterator[Path]:
         asked = True
         flag.touch()
 
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".attractor-", dir=folder) as place:
-        flag = Path(place) / "stop"
-        with _handling(ask):
-            yield flag
+    with ExitStack() as stack:
+        with explained(folder or Path(tempfile.gettempdir())):
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+            made = tempfile.TemporaryDirectory(prefix=".attractor-", dir=folder)
+        flag = Path(stack.enter_context(made)) / "stop"
+        stack.enter_context(_handling(ask))
+        yield flag
 
 
 @contextmanager

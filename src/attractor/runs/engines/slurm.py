@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attractor.errors import InputError
+from attractor.files import explained
 from attractor.runs.jobs import Do, Ended, at_a_time, run_as_worker, stoppable
 
 BETWEEN_LOOKS = 2.0
@@ -79,7 +80,7 @@ def do_all(
             room = at_once - len(going)
             now, waiting = waiting[:room], waiting[room:]
             if now:
-                with executor.batch():
+                with explained(folder / "slurm"), executor.batch():
                     sent = [executor.submit(Turn(), one, do, name, flag) for one in now]
                 going.update(zip(sent, now, strict=True))
             for job in [job for job in going if job.done()]:
@@ -112,9 +113,10 @@ def _executor(logs: Path, cluster: str | None, jobs: int | None, threads: int) -
             "Slurm finds its cluster by itself: leave --address out."
         )
     try:
-        executor = submitit.AutoExecutor(
-            folder=logs, cluster=cluster or "slurm", slurm_max_num_timeout=TURNS
-        )
+        with explained(logs):
+            executor = submitit.AutoExecutor(
+                folder=logs, cluster=cluster or "slurm", slurm_max_num_timeout=TURNS
+            )
     except RuntimeError as error:
         raise InputError(
             f"expected Slurm on this machine for --engine slurm, but got: {error}. "
