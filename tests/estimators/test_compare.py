@@ -72,6 +72,25 @@ def test_the_best_comes_first_with_advice_that_says_how_sure_it_is() -> None:
         ranked([failed])
 
 
+def test_advice_says_where_nothing_was_learnt() -> None:
+    tried = ranked([trial("nru", A), trial("gru", B)])  # 0.858 ± 0.123
+    for measure, said in (("accuracy", "the most frequent class"), ("r2", "the mean")):
+        found = Comparison(measure, tried, 0.74)
+        assert found.advice == (
+            f"Take nru: {measure} 0.858 ± 0.123 over 5 folds. This is not shown to be better than "
+            f"to say {said} of every series (0.740): allow more time, or give more series."
+        )
+    assert "cannot be told apart" in Comparison("accuracy", tried, 0.73).advice
+
+
+def test_the_baseline_knows_the_answers_of_other_folds_alone() -> None:
+    y = np.array(["a"] * 15 + ["b"] * 9)
+    x = np.random.default_rng(0).normal(size=(24, 4))
+    quick: dict[str, Any] = {"cells": ["rnn", "gru"], "parameters": 50, "seconds": 0.1, "folds": 3}
+    assert compare(x, y, **quick).baseline == pytest.approx(15 / 24)
+    assert -0.5 < compare(x, x[:, 0] + 7, real=True, **quick).baseline < 0
+
+
 def test_of_equal_cells_hardly_ever_one_is_told_to_be_worse() -> None:
     # folds that share four fifths of what they learn from, as Nadeau and Bengio take it
     rng, wrong = np.random.default_rng(0), 0

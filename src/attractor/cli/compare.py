@@ -79,7 +79,8 @@ def compare(
             }
             for one in found.trials
         ]
-        told = {"measure": found.measure, "take": found.best.cell, "advice": found.advice}
+        told = {"measure": found.measure, "baseline": found.baseline, "take": found.best.cell}
+        told["advice"] = found.advice
         typer.echo(json.dumps({**told, "cells": rows}, indent=1))
         return
     lines = []

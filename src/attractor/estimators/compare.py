@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.model_selection import KFold, StratifiedKFold
 from torch import nn
 
@@ -69,6 +70,8 @@ class Comparison:
 
     measure: str
     trials: list[Trial]
+    baseline: float = -math.inf
+    """The score of who does not look at the series: always the most frequent class, or the mean."""
 
     @property
     def best(self) -> Trial:
@@ -85,6 +88,12 @@ class Comparison:
             f"{found.n} folds"
         )
         beside = [one for one in self.trials[1:] if one.p is not None and one.p >= 0.05]
+        if found.mean - (found.half_width or 0.0) <= self.baseline:
+            same = "most frequent class" if self.measure == "accuracy" else "mean"
+            return (
+                f"{told}. This is not shown to be better than to say the {same} of every series "
+                f"({self.baseline:.3f}): allow more time, or give more series."
+            )
         if not beside:
             return f"{told}, better than each of the others (p < 0.05)."
         names = _listed([one.cell for one in beside])
@@ -176,7 +185,8 @@ def compare(
         Trial(cell, *sizes[cell], tuple(scores[cell]), tuple(spent[cell]), failed=failed.get(cell))
         for cell in cells
     ]
-    return Comparison("r2" if real else "accuracy", ranked(trials))
+    baseline = fmean(_blind(answers[train], answers[test], real) for train, test in parts)
+    return Comparison("r2" if real else "accuracy", ranked(trials), baseline)
 
 
 def expect_arguments(
@@ -288,6 +298,12 @@ def _parts(y: NDArray[Any], folds: int, real: bool, seed: int) -> list[tuple[Any
         # a class with fewer series than folds is in some of them, which is as it can be
         warnings.simplefilter("ignore", UserWarning)
         return list(splitter.split(np.zeros(len(y)), y))
+
+
+def _blind(seen: NDArray[Any], asked: NDArray[Any], real: bool) -> float:
+    """The score of who only knows the answers that were seen."""
+    dummy = (DummyRegressor() if real else DummyClassifier()).fit(np.zeros(len(seen)), seen)
+    return float(dummy.score(np.zeros(len(asked)), asked))
 
 
 def _expect_classes(y: NDArray[Any], folds: int) -> None:
