@@ -165,6 +165,17 @@ def test_tables_are_copied_as_csv_and_latex(shared_page: Any) -> None:
     assert "$\\pm$" in latex
 
 
+def test_no_name_is_a_formula_in_a_spreadsheet(visit: Any, tmp_path: Path, write_run: Any) -> None:
+    for label in ("=A1+1", "@sum", "-cmd|x", "+a, b", "-1.5 wide"):
+        write_run(tmp_path / "runs", label)
+    write(build(load_runs([tmp_path / "runs"])), tmp_path / "report.html")
+    page = visit((tmp_path / "report.html").as_uri())
+    table = copied(page, "csv")
+    for cell in (",'=A1+1,", ",'@sum,", ",'-cmd|x,", ',"\'+a, b",', ",-1.5 wide,"):
+        assert cell in table
+    page.close()
+
+
 def test_a_table_is_saved_and_failed_runs_are_copied_too(shared_page: Any) -> None:
     with shared_page.expect_download() as event:
         shared_page.locator("[data-save]").first.click()

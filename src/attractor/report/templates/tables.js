@@ -82,8 +82,10 @@
 
   function asCsv(table) {
     const rows = cells(table).map((row) => row.map(written));
-    const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    return rows.map((row) => row.map(quoted).join(",")).join("\n") + "\n";
+    /* A name that a spreadsheet would compute stays text; numbers may have signs. */
+    const inert = (text) => (/^([=@]|[+-](?![\d.]))/.test(text) ? `'${text}` : text);
+    const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    return rows.map((row) => row.map((text) => quoted(inert(text))).join(",")).join("\n") + "\n";
   }
 
   /* Numbers stand to the right; what is bold on the page is bold. */
