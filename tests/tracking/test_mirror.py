@@ -1,11 +1,13 @@
 """Runs are followed whole and once, whatever happens on the way."""
 
+import errno
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from attractor.errors import InputError
+from attractor.errors import InputError, RunError
 from attractor.tracking import SINKS, Mirror, Point, Sink, Tracker, track
 from attractor.tracking.csv import CSVWriter
 from tracking.folders import ENDS, ROWS, expected, same, write_kinds, write_run, written
@@ -30,6 +32,43 @@ def test_all_kinds_whole_and_once(tmp_path: Path) -> None:
         for kind in folders:
             assert same(written(tmp_path / "out/csv" / kind / "a-3-1f"), expected(kind))
         assert track([tmp_path / "runs"], "csv", tmp_path / "out").points == 0
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), InputError, "but the disk is full"),
+        (
+            KeyError("a table\nand more"),
+            RunError,
+            r"out/csv to take the numbers of b, but got KeyError: 'a table.*same command again",
+        ),
+    ],
+)
+def test_what_a_sink_cannot_take_is_told_and_written_later(
+    raised: Exception,
+    kind: type[Exception],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in "abc":
+        write_run(tmp_path / "runs/supervised" / name, ROWS["supervised"], ENDS["supervised"])
+    add = CSVWriter.add
+
+    def fail(self: CSVWriter, points: Sequence[Point]) -> None:
+        if Path(self.file.name).parent.name == "b":
+            raise raised
+        add(self, points)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(CSVWriter, "add", fail)
+        with pytest.raises(kind, match=said):
+            track([tmp_path / "runs"], "csv", tmp_path / "out")
+    wanted = expected("supervised")
+    assert track([tmp_path / "runs"], "csv", tmp_path / "out").points == 2 * len(wanted)
+    for name in "abc":
+        assert same(written(tmp_path / "out/csv/supervised" / name), wanted)
 
 
 def test_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from attractor.errors import unknown
+from attractor.errors import InputError, RunError, unknown
+from attractor.files import explained
 from attractor.runs.folder import CONFIG
 from attractor.runs.read import Damaged, read_runs
 from attractor.tracking.base import Sink
@@ -42,12 +44,29 @@ def track(paths: Iterable[Path], sink: str, out: Path) -> Tracked:
     runs, damaged = read_runs(paths)
     written = 0
     for run in runs:
-        mirror = Mirror(run.folder, known, out / sink)
-        try:
-            written += mirror.update()
-        finally:
-            mirror.close()
+        with _told(run.folder, out / sink):
+            mirror = Mirror(run.folder, known, out / sink)
+            try:
+                written += mirror.update()
+            finally:
+                mirror.close()
     return Tracked(len(runs), written, damaged)
+
+
+@contextmanager
+def _told(folder: Path, root: Path) -> Iterator[None]:
+    """Turn whatever a sink raises, such as of a full disk, into one sentence."""
+    try:
+        with explained(root):
+            yield
+    except (InputError, RunError):
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise RunError(
+            f"expected {root} to take the numbers of {folder.name}, but got {what}. Mend that and "
+            "run the same command again: what was written before is kept."
+        ) from error
 
 
 def sink_named(name: str) -> Sink:

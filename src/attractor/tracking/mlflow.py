@@ -24,6 +24,7 @@ class MLflowWriter:
 
     def __init__(self, about: About, root: Path, fresh: bool) -> None:
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
         from mlflow import MlflowClient
         from mlflow.entities import Param
 
