@@ -106,3 +106,22 @@ def test_uniform_weights_reach_one_over_the_root_of_the_units() -> None:
     assert -0.245 > weight.min() >= -0.25
     unit = weights_(torch.empty(64, 50), "unit", 16, seeded())
     assert 0.98 < unit.abs().max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("key", "options", "message"),
+    [
+        ("lstm", {"forget_bias": float("nan")}, "forget_bias to be a finite number, but got nan"),
+        ("janet", {"beta": float("inf")}, "beta to be a finite number, but got inf"),
+        ("lstm", {"t_max": "784"}, r"t_max to be int \| None, but got '784'"),
+        ("gru", {"t_max": 2.5}, r"t_max to be int \| None, but got 2\.5"),
+        ("rnn", {"margin": "a"}, r"margin to be float \| None, but got 'a'"),
+        ("clockwork", {"periods": 3}, "periods to be .*Sequence.*int.*, but got 3"),
+        ("lstm", {"t_max": 9, "forget_bias": 1.0}, "t_max or forget_bias, as both .* 9 and 1.0"),
+    ],
+)
+def test_values_that_a_cell_cannot_use_are_told(
+    key: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        Recurrent(key, 2, 8, **options)

@@ -133,7 +133,7 @@ def test_the_averages_go_on_from_a_saved_state() -> None:
     ("cell", "options", "message"),
     [
         ("lstm", {}, "a cell that draws where to read"),
-        ("tardis", {"estimator": "gumbel"}, "a cell that draws where to read"),
+        ("tardis", {"estimator": "gumbel"}, r"draws where to read, .* got TARDISCell\(3, 6, "),
         ("dntm", {"discrete": False}, "a cell that draws where to read"),
         ("tardis", {"estimator": "reinforce", "num_layers": 2}, "one layer in one direction"),
         ("dntm", {"discrete": True, "reward": "auxiliary"}, "whose state has what was read"),

@@ -94,7 +94,8 @@ class Choices(nn.Module):
         if len(layer.cells) != 1 or not any(map(_draws, layer.modules())):
             raise InputError(
                 "expected one layer in one direction of a cell that draws where to read, for "
-                f"REINFORCE to train, but got {layer}. Try cell='tardis', estimator='reinforce'."
+                f"REINFORCE to train, but got {' and '.join(str(one) for one in layer.cells)}. Try "
+                "cell='tardis', estimator='reinforce'."
             )
         state = layer.initial_state(1)
         self.auxiliary: AuxiliaryReward | None = None

@@ -1,6 +1,7 @@
 """From what a user asks for to the cells of each layer, with their sizes and options checked."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ from attractor.cells.base import Cell, positive
 from attractor.cells.table import CELLS
 from attractor.checks import plain
 from attractor.errors import InputError, unknown
-from attractor.tables import lookup
+from attractor.tables import fits, lookup
 
 CellFactory = Callable[..., Cell[Any, Any]]
 """A `Cell` class, or whatever else makes a cell from sizes and options."""
@@ -118,24 +119,37 @@ def check_options(cell: CellFactory, options: Mapping[str, Any]) -> None:
     takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cell).parameters.values())
     for name, value in options.items():
         if name in known:
-            _check_kind(name_of(cell), name, value, known[name].default)
+            _check_kind(name_of(cell), known[name], value)
         elif not takes_any:
             raise unknown(f"option of {name_of(cell)}", name, known)
+    if options.get("t_max") is not None and options.get("forget_bias") is not None:
+        raise InputError(
+            f"{name_of(cell)} expects t_max or forget_bias, as both say where the bias of its "
+            f"forget gate starts, but got {options['t_max']} and {options['forget_bias']}. Leave "
+            "one of them out."
+        )
 
 
-def _check_kind(owner: str, name: str, value: Any, default: Any) -> None:
-    """A value must be of the kind of the default, where that says anything."""
+def _check_kind(owner: str, option: inspect.Parameter, value: Any) -> None:
+    """A value must be of the kind of the default, or of the hint where that says nothing."""
+    name, default, hint = option.name, option.default, option.annotation
     kinds: list[tuple[type, tuple[type, ...], str]] = [
         (bool, (bool,), "True or False"),
         (int, (int,), "a whole number"),
-        (float, (int, float), "a number"),
+        (float, (int, float), "a finite number"),
         (str, (str,), "text"),
     ]
     for kind, accepted, words in kinds:
         if type(default) is kind:
-            if not isinstance(value, accepted) or (kind is not bool and isinstance(value, bool)):
+            right = isinstance(value, accepted) and isinstance(value, bool) == (kind is bool)
+            if not right or (kind is float and not math.isfinite(value)):
                 raise InputError(
                     f"{owner} expects {name} to be {words}, but got {value!r}. "
                     f"The default is {default!r}."
                 )
             return
+    if not fits(value, Any if hint is option.empty else hint):
+        raise InputError(
+            f"{owner} expects {name} to be {inspect.formatannotation(hint)}, but got {value!r}. "
+            f"The default is {default!r}."
+        )
