@@ -137,7 +137,7 @@ def test_a_median_beyond_the_solved_is_not_known() -> None:
 
 def test_every_table_names_variants_measures_and_a_page() -> None:
     parts = {name for path in DOCS.rglob("*.md") for name in PART.findall(path.read_text())}
-    assert parts <= {*COMPARISONS, *RACES, *SUMMARY, *TARGETS, "targets", "numbers"}
+    assert parts <= {*COMPARISONS, *RACES, *SUMMARY, *TARGETS, "targets", "asides", "numbers"}
     for name, one in COMPARISONS.items():
         for key in one.rows:
             each = (column for column in one.columns if column.published is None)

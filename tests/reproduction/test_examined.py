@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from attractor.errors import InputError
-from attractor.reproduction.claims import examined
+from attractor.reproduction.claims import Finding, examined
 from attractor.reproduction.outcomes import END, Outcomes, Row, of_runs, read, write
-from attractor.reproduction.tables import claim_rows, number_rows
+from attractor.reproduction.tables import claim_row, claim_rows, number_rows
 from attractor.reproduction.targets import Budget, Claim, target
 from attractor.reproduction.verdicts import judged
 from attractor.runs.folder import fail
@@ -56,7 +56,7 @@ def test_windows_may_differ_and_swings_are_changes_from_row_to_row() -> None:
     window = {"split": "train", "first": 20, "last": 25, "other_first": 5, "other_last": 15}
     same = Claim("", "demo", "A", "A", "accuracy", **window)  # type: ignore[arg-type]
     assert examined(same, found).difference == pytest.approx(2 * (5.75 - 7 / 3))
-    swings = examined(replace(same, swing=True), found)
+    swings = examined(replace(same, take="swing"), found)
     assert swings.difference == pytest.approx(2 * (6.5 - 2.5))
     both = examined(replace(same, other="B", other_first=None, other_last=None), found)
     assert both.difference == pytest.approx(2 * (5.75 - 57.5))
@@ -228,3 +228,11 @@ def test_runs_without_a_number_are_told() -> None:
     found = examined(claim, Outcomes(lost))
     assert (found.n, found.diverged) == (3, 1)
     assert claim_rows([found])[0][4] == "3 of 3, 1 diverged"
+
+
+def test_a_difference_of_points_that_is_rounding_is_shown_as_none() -> None:
+    claim = Claim("", "demo", "A", "B", "accuracy")
+    shown = {difference: claim_row(Finding(claim, 3, difference))[1] for difference in (3e-8, 0.01)}
+    assert shown == {3e-8: "+0 points", 0.01: "+1 points"}
+    losses = Finding(replace(claim, measure="loss"), 3, 3e-8)
+    assert claim_row(losses, share=False)[1] == "+3e-08"

@@ -10,6 +10,7 @@ from attractor.cli.commands import app
 from attractor.reproduction import TARGETS, stock, target
 from attractor.reproduction.outcomes import END, Outcomes, Row
 from attractor.reproduction.stock import brief
+from attractor.reproduction.targets import ASIDES
 
 
 def listed(width: int | None, monkeypatch: pytest.MonkeyPatch, *options: str) -> str:
@@ -30,6 +31,8 @@ def test_no_line_is_wider_and_no_number_is_broken(
     assert max(map(len, lines)) <= most
     assert [line.split()[0] for line in lines if line.startswith("00")] == [*TARGETS]
     assert len(lines) < 3.2 * len(TARGETS)
+    told = " ".join(" ".join(lines).split())
+    assert all(place in told and why in told for place, why in ASIDES.items())
     (row,) = (line for line in lines if line.startswith("000/table-4.1 "))
     assert row.split()[1:4] == ["18", "44,759", "quick"]
 
@@ -53,7 +56,7 @@ def test_json_has_all_and_tells_what_is_a_least(monkeypatch: pytest.MonkeyPatch)
 def test_a_short_status_tells_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     assert brief(target("table-2.1")) == "computed"
     assert brief(target("section-3.7.4")) == "quoted"
-    assert brief(target("figure-4.7")) == "drawn"
+    assert brief(target("figure-4.7")) == "full"
     assert brief(target("002/table-2")) == "full"
     own = target("table-6.4")
     ((name, (_, labels)),) = own.experiments("full").items()

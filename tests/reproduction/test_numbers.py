@@ -285,3 +285,18 @@ def test_runs_of_two_seeds_are_shown_at_the_budget_that_was_asked_for(
     page = target_page(own, few, {own.key: []}, "--budget full --seeds 0-1", "full")
     (row,) = (one for one in page.splitlines() if one.startswith("| MetaSGD | test accuracy |"))
     assert row.endswith("| 2 | few seeds |")
+
+
+def test_a_number_is_rounded_as_it_is_printed_where_its_column_mixes_digits() -> None:
+    found = by_place("000/table-4.3")
+    removed = {row: one for (row, column), one in found.items() if column == "parameters removed"}
+    few, many = removed["IRC-GRU 2 layers 650/650"], removed["IRC-SRU 3 layers 1150/1150"]
+    assert (few.number.rounding, many.number.rounding) == (0.05, 0.005)  # 33.4 and 0.06
+    assert few.single == pytest.approx(33.36, abs=0.005)
+    assert {one.verdict for row, one in removed.items() if "IRC" in row} == {"agrees"}
+
+
+def test_a_unit_that_is_a_legend_stands_in_brackets() -> None:
+    shown = number_rows(target("001/table-3.3"), Outcomes([]), "full")
+    assert "1 (1 = success, 0 = failure)" in {row[2] for row in shown}
+    assert number_rows(target("000/table-6.1"), Outcomes([]), "full")[0][2].endswith(" %")

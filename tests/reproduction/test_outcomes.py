@@ -1,26 +1,30 @@
 """Tables of numbers: what counts for a run that solved nothing, and how long curves are thinned."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
+from attractor.estimates import estimate
 from attractor.reproduction import comparisons
+from attractor.reproduction.claims import examined
 from attractor.reproduction.comparisons import Column, Comparison
 from attractor.reproduction.outcomes import (
     END,
     LONGEST,
     Outcomes,
     Row,
+    Take,
     ends,
     of_runs,
     read,
     write,
 )
 from attractor.reproduction.published import Number
-from attractor.reproduction.targets import Source, Target
-from attractor.reproduction.verdicts import _judged
+from attractor.reproduction.targets import Claim, Source, Target
+from attractor.reproduction.verdicts import Judged, _judged
 from attractor.runs.read import Run
 
 
@@ -170,3 +174,42 @@ def test_a_run_counts_beside_the_last_of_all_that_solved_the_task_from_its_seed(
     ]
     found = Outcomes(rows).compared("demo", "steps_to_solve", ended)
     assert found == {"A": {0: 1500.0}, "B": {0: 900.0}, "C": {}, "D": {0: 1500.0}}
+
+
+def logged(values: Sequence[float]) -> list[Row]:
+    head = ("demo", "full", "A", 0, "A", "train")
+    return [Row(*head, step, "loss", value) for step, value in enumerate(values)]
+
+
+def test_a_window_has_a_mean_a_median_or_the_mean_change_from_row_to_row() -> None:
+    found = Outcomes(logged([9.0, 1.0, 2.0, 12.0, 9.0]))
+    taken: dict[Take, float] = {"mean": 5.0, "median": 2.0, "swing": 5.5}
+    for take, value in taken.items():
+        assert found.window("demo", "A", "loss", "train", 1, 3, take=take) == {0: value}
+    assert found.window("demo", "A", "loss", "train", 3, 3, take="swing") == {}
+
+
+def test_a_run_that_ended_with_no_finite_number_counts_as_lost() -> None:
+    ended = {0: 1.0, 1: math.inf, 2: math.nan, 3: 2.0}
+    rows = [row("A", seed, "loss", value) for seed, value in ended.items()]
+    rows += [row("A", seed, "accuracy", 0.5) for seed in ended]
+    rows += [row("B", seed, "loss", 3.0) for seed in ended]
+    found = Outcomes(rows)
+    assert found.final("demo", "A", "loss") == {0: 1.0, 3: 2.0}
+    assert found.diverged("demo", "A") == {1, 2}
+    told = examined(Claim("", "demo", "A", "B", "loss", test="lower", quick="demo"), found)
+    assert (told.n, told.diverged, told.verdict) == (2, 2, "few seeds")
+    other = examined(Claim("", "demo", "A", "B", "accuracy", bound=0.1), found)
+    assert (other.n, other.diverged) == (4, 0)
+    number = Number("000/table-9.9", "Table 9.9", "A", "C", 1.5, "nats", "lower", "1")
+    source = Source("demo", rows={"A": "A"}, columns={"C": "loss"})
+    assert _judged(
+        Target(number.target, "table", "", sources=(source,)), number, found, "full"
+    ) == (Judged(number, "A", estimate([1.0, 2.0]), "quick", diverged=2))
+
+
+def test_a_window_with_what_is_not_finite_has_no_number() -> None:
+    found = Outcomes(logged([1.0, math.inf, 3.0, 5.0]))
+    assert found.window("demo", "A", "loss", "train", 0, 3) == {}
+    assert found.window("demo", "A", "loss", "train", 2, 3) == {0: 4.0}
+    assert found.diverged("demo", "A") == set()  # it went on

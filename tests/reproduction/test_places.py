@@ -23,8 +23,8 @@ def test_ties_share_a_place() -> None:
     values = {
         "A": {0: 10.0, 1: 12.0, 2: 11.0},
         "B": {0: 11.0, 1: 11.0, 2: 12.0},  # not to be told from A
-        "C": {0: 20.0, 1: 22.0, 2: 21.0},
-        "D": {0: 30.0, 1: 32.0, 2: 31.0},
+        "C": {0: 20.0, 1: 22.0, 2: 21.5},
+        "D": {0: 30.0, 1: 32.5, 2: 31.0},
     }
     assert standing(values, contest) == {
         "A": (0, 2, 4),
@@ -58,14 +58,23 @@ def test_who_cannot_be_told_apart_is_not_better() -> None:
         "A": {0: 0.5, 1: 0.5, 2: 0.5},
         "B": {0: 0.5, 1: 0.5, 2: 0.5},  # as where neither of two solved anything
         "C": {1: 0.9, 2: 0.91, 3: 0.92},  # shares but two seeds with A and B
-        "D": {0: 0.9, 1: 0.91, 2: 0.92, 3: 0.93},
+        "D": {0: 0.9, 1: 0.91, 2: 0.92, 3: 0.94},
     }
     found = standing(values, Contest("demo", "accuracy", {name: name for name in values}))
-    assert found == {"A": (1, 0, 4), "B": (1, 0, 4), "C": (1, 0, 4), "D": (0, 3, 4)}
+    assert found == {"A": (1, 0, 4), "B": (1, 0, 4), "C": (0, 0, 4), "D": (0, 2, 4)}
+
+
+@pytest.mark.parametrize(("seeds", "better"), [(3, 0), (5, 0), (6, 1)])
+def test_seeds_that_all_agree_tell_networks_apart_from_six_of_them_on(
+    seeds: int, better: int
+) -> None:
+    values = {name: dict.fromkeys(range(seeds), steps) for name, steps in {"A": 9, "B": 8}.items()}
+    found = standing(values, Contest("demo", "steps", {"A": "A", "B": "B"}, "lower"))
+    assert found == {"A": (better, 0, 2), "B": (0, better, 2)}
 
 
 def test_a_place_takes_three_seeds_and_more_rivals_than_places() -> None:
-    values = {"A": (10.0, 12.0, 11.0), "B": (20.0, 22.0, 21.0), "C": (5.0, 5.0), "D": (9.0,)}
+    values = {"A": (10.0, 12.0, 11.0), "B": (20.0, 22.0, 21.5), "C": (5.0, 5.0), "D": (9.0,)}
     rows = [
         row(name, seed, value, measure="steps")
         for name, each in values.items()
@@ -88,7 +97,7 @@ def test_a_table_of_places_is_judged_once_all_that_can_compete_have_run() -> Non
         for one in own.contests
         for place, label in enumerate(one.rows.values())
         for seed in range(3)
-        for measure, value in ((one.measure, place + seed / 8), ("solved", 1.0))
+        for measure, value in ((one.measure, place * (1 + seed / 8)), ("solved", 1.0))
     ]
     told = number_rows(own, Outcomes(rows), budget_of(own, Outcomes(rows)))
     assert {row[-1] for row in told} == {"agrees", "differs"}
@@ -158,7 +167,7 @@ def test_places_of_short_runs_are_told_and_not_judged(monkeypatch: pytest.Monkey
     ]
     monkeypatch.setattr(tables, "of_target", lambda _: numbers)
     rows = [
-        row(label, seed, 10.0 * place + seed / 8, measure="steps", budget="quick")
+        row(label, seed, place * (10.0 + seed / 8), measure="steps", budget="quick")
         for place, label in enumerate(names)
         for seed in range(3)
     ]

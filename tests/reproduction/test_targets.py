@@ -10,7 +10,7 @@ from attractor.reproduction.costs import cost, costs, measured
 from attractor.reproduction.outcomes import END, WITHOUT_RUNS, Outcomes, Row, stored
 from attractor.reproduction.published import numbers, of_target
 from attractor.reproduction.stock import status
-from attractor.reproduction.targets import TWINS, Budget, Target
+from attractor.reproduction.targets import ASIDES, TWINS, Budget, Target
 from attractor.reproduction.work import configs
 
 
@@ -125,6 +125,38 @@ def test_a_place_that_a_paper_shares_with_a_thesis_is_its_target() -> None:
         target("table-2")
 
 
+def test_every_table_and_figure_of_a_document_is_a_target_or_says_why_not() -> None:
+    """As their captions number them; 003 has Roman numbers for its tables."""
+    figures = {
+        "000": {1: 6, 2: 10, 3: 7, 4: 7, 5: 11, 6: 18},
+        "001": {2: 3, 3: 7, 4: 8, 5: 5},
+    }
+    tables = {"000": {2: 1, 3: 2, 4: 3, 5: 2, 6: 6}, "001": {3: 4, 4: 3, 5: 1}}
+    papers = {"002": (7, 2), "003": (3, 2), "004": (5, 1)}
+    every = {
+        f"{document}/{kind}-{chapter}.{number}"
+        for kind, counts in (("figure", figures), ("table", tables))
+        for document, chapters in counts.items()
+        for chapter, most in chapters.items()
+        for number in range(1, most + 1)
+    }
+    for document, (drawn, printed) in papers.items():
+        every |= {f"{document}/figure-{number}" for number in range(1, drawn + 1)}
+        every |= {f"{document}/table-{number}" for number in range(1, printed + 1)}
+    known = {*TARGETS, *TWINS, *ASIDES}
+    assert every <= known, every - known
+    assert not ASIDES.keys() & {*TARGETS, *TWINS}
+
+
+def test_a_place_without_anything_to_compare_says_what_it_is() -> None:
+    for name in ("000/figure-1.3", "figure-1.3", "003/table-1"):
+        with pytest.raises(InputError, match=r"but 00\d/\S+ cannot: (a drawing|equations) of"):
+            target(name)
+    assert target("figure-3.5").key == "001/figure-3.5"  # 000 has a drawing of that number
+    with pytest.raises(InputError, match="000/figure-5.2, 001/figure-5.2"):
+        target("figure-5.2")
+
+
 def test_a_quick_budget_has_few_seeds_and_a_derived_target_the_runs_of_others() -> None:
     quick = configs(target("table-6.1"), "quick")
     assert {run.seed for run in quick} == {0, 1, 2}
@@ -141,7 +173,6 @@ def test_what_there_is_of_a_target_is_told() -> None:
     assert status(target("002/table-2")) == "stored: full, 40 seeds"
     assert status(target("002/appendix-c")) == "stored: full, 40 seeds"  # by table 2
     assert status(target("001/section-5.4.3")).endswith(" seeds, and computed")
-    assert status(target("figure-4.7")) == "drawn by attractor figure chandar-4.7"
     assert status(target("table-2.1")) == "computed"
     assert status(target("section-3.7.4")) == "quoted"
 

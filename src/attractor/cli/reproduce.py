@@ -111,11 +111,6 @@ def reproduce(
             f"expected a target that is computed, but {one.key} needs runs. Try it without "
             "--computed."
         )
-    if one.figure and not (one.experiments("full") or one.derived or one.key in COMPUTED):
-        raise InputError(
-            f"expected a target with runs, but {one.key} is a drawing. "
-            f"Try `attractor figure {one.figure}`."
-        )
     runs = None if computed else seeds_of(seed)
     options = "--computed" if computed else f"--budget {budget}"
     options += f" --seeds {','.join(seed)}" if seed else ""
@@ -230,7 +225,7 @@ def _show(one: "Target", results: "Outcomes", budget: "Budget | None" = None) ->
 def _list(as_json: bool) -> None:
     from attractor.cli.tables import hanging, width
     from attractor.reproduction.costs import cost, told
-    from attractor.reproduction.stock import brief
+    from attractor.reproduction.stock import brief, left_out
     from attractor.reproduction.targets import TARGETS
 
     if as_json:
@@ -256,6 +251,19 @@ def _list(as_json: bool) -> None:
     ]
     columns = ("target", "quick", "full", "status", "what [data]")
     typer.echo("\n".join(hanging(columns, rows, wide, right=(1, 2))))
+    typer.echo("\nno targets, for there is nothing to compare:")
+    for places, why in left_out():
+        typer.echo(
+            "\n".join(
+                textwrap.wrap(
+                    f"{why}: {places}",
+                    wide,
+                    initial_indent="  ",
+                    subsequent_indent="    ",
+                    break_on_hyphens=False,
+                )
+            )
+        )
 
 
 def _aside(form: str, words: tuple[str, ...]) -> str:

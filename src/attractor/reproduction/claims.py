@@ -150,11 +150,11 @@ def _values(claim: Claim, experiment: str, label: str, outcomes: Outcomes) -> di
         return outcomes.final(experiment, label, claim.measure)
     if claim.last:
         window = (claim.split, claim.first, claim.last)
-        return outcomes.window(experiment, label, claim.measure, *window, swing=claim.swing)
+        return outcomes.window(experiment, label, claim.measure, *window, take=claim.take)
     curves = (experiment, claim.split)
     last = max((r.step for r in outcomes.rows if (r.experiment, r.split) == curves), default=0)
     window = (claim.split, math.ceil((1 - LAST) * last), last)
-    found = outcomes.window(experiment, label, claim.measure, *window, swing=claim.swing)
+    found = outcomes.window(experiment, label, claim.measure, *window, take=claim.take)
     return {seed: found[seed] for seed in found.keys() - outcomes.diverged(experiment, label)}
 
 

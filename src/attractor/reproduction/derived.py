@@ -1,8 +1,9 @@
 """A table that counts in how many tasks a network is among the best: table 4.1 of Chandar (2020).
 
 The rule for ties: in a task, one network is better than another if the 95% interval of their
-difference, paired over the seeds that both have, lies beyond zero. A network is among the best k if
-fewer than k networks are better than it. So networks that cannot be told apart share their places,
+difference, paired over the seeds that both have, lies beyond zero; where all seeds have the same
+difference, if a sign test says so, which takes six of them. A network is among the best k if fewer
+than k networks are better than it. So networks that cannot be told apart share their places,
 and more than k can be among the best k.
 
 A tie can be had by having few seeds, or by seeds that disagree: so of a network that is among the
@@ -18,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from attractor.reproduction.claims import paired
+from attractor.reproduction.claims import LEVEL, paired
 from attractor.reproduction.outcomes import Outcomes
 from attractor.reproduction.targets import Budget, Claim, Contest
 from attractor.reproduction.verdicts import FEWEST
@@ -114,10 +115,7 @@ def standing(values: Mapping[str, Mapping[int, float]], contest: Contest) -> dic
     def better(one: str, other: str) -> bool:
         claim = Claim("", contest.experiment, one, other, contest.measure, contest.test)
         found = paired(claim, values[one], values[other])
-        if found.half_width is None or found.difference is None:
-            return False
-        ahead = -found.difference if contest.test == "lower" else found.difference
-        return ahead > found.half_width
+        return bool(found.effect and found.effect > 0 and found.p is not None and found.p < LEVEL)
 
     return {
         name: Standing(

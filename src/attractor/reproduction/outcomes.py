@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from statistics import stdev
-from typing import NamedTuple
+from statistics import fmean, median, stdev
+from typing import Literal, NamedTuple
 
 from attractor.errors import InputError
 from attractor.files import write_atomic
@@ -37,6 +37,10 @@ WITHOUT_RUNS = (EXACT, SIMULATED)
 
 LONGEST = 100
 """Rows of a split that are kept of one run; more are thinned evenly."""
+
+Take = Literal["mean", "median", "swing"]
+"""What is taken of logged rows: their mean, their median where a few are far above the rest, or the
+mean of how much they change, up or down, from one to the next."""
 
 EXTREMES: dict[str, Callable[[Iterable[float]], float]] = {"least": min, "most": max}
 """After the name of a split that was thinned: the one row of it with that value."""
@@ -71,20 +75,24 @@ class Outcomes:
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = sorted(dict.fromkeys(rows))
         self._index: dict[tuple[str, str, str, str], dict[int, dict[int, float]]] = {}
+        self._lost: dict[tuple[str, str], set[int]] = {}
         for row in self.rows:
             key = (row.experiment, row.label, row.split, row.measure)
             self._index.setdefault(key, {}).setdefault(row.seed, {})[row.step] = row.value
+            if row.split == END and (row.measure == DIVERGED or not math.isfinite(row.value)):
+                self._lost.setdefault(key[:2], set()).add(row.seed)
 
     def __bool__(self) -> bool:
         return bool(self.rows)
 
     def final(self, experiment: str, label: str, measure: str) -> dict[int, float]:
-        """By seed, the measure that the runs of a variant ended with.
+        """By seed, the measure that the runs of a variant ended with, where that is finite.
 
         Every run that ended has a number for ``diverged``: 0 if it did not.
         """
         found = self._index.get((experiment, label, END, measure), {})
         ends = {seed: next(iter(values.values())) for seed, values in sorted(found.items())}
+        ends = {seed: value for seed, value in ends.items() if math.isfinite(value)}
         if measure == DIVERGED:
             ended = {row.seed for row in self._ended(experiment, label)}
             ends = {seed: ends.get(seed, 0.0) for seed in sorted(ended)}
@@ -131,8 +139,11 @@ class Outcomes:
         return latest
 
     def diverged(self, experiment: str, label: str) -> set[int]:
-        """The seeds whose runs diverged, and so have no other measure but whether they solved."""
-        return set(self._index.get((experiment, label, END, DIVERGED), {}))
+        """The seeds whose runs diverged, and so have no other measure but whether they solved.
+
+        With them are those that ended with a number that is not finite; they may have others.
+        """
+        return set(self._lost.get((experiment, label), ()))
 
     def above(self, experiment: str, label: str, ceiling: float) -> set[int]:
         """The seeds whose runs ended with a test loss above this."""
@@ -186,20 +197,21 @@ class Outcomes:
         first: int,
         last: int,
         *,
-        swing: bool = False,
+        take: Take = "mean",
     ) -> dict[int, float]:
-        """By seed, the mean of what was logged from one step to another, both included.
+        """By seed, one number for what was logged from one step to another, both included.
 
-        With `swing`, that of how much it changed, up or down, from one row to the next. A run that
-        diverged by the last of these steps has none: its mean would be of another part.
+        A run that diverged by the last of these steps has none: it would be of another part. One
+        that logged there what is not finite has none either.
         """
         inside = self.series(experiment, label, measure, split, first, last)
         for seed, steps in self._index.get((experiment, label, END, DIVERGED), {}).items():
             if max(steps) <= last:
                 inside.pop(seed, None)
-        if swing:
+        if take == "swing":
             inside = {seed: [abs(b - a) for a, b in pairwise(v)] for seed, v in inside.items()}
-        return {seed: sum(values) / len(values) for seed, values in inside.items() if values}
+        middle = median if take == "median" else fmean
+        return {s: middle(v) for s, v in inside.items() if v and all(map(math.isfinite, v))}
 
     def budget(self, experiment: str) -> str | None:
         """The budget of an experiment's runs; ``None`` if there are none."""

@@ -13,7 +13,7 @@ from attractor.reproduction.costs import cost, told
 from attractor.reproduction.numbered import numbered
 from attractor.reproduction.outcomes import Outcomes
 from attractor.reproduction.races import RACES, raced
-from attractor.reproduction.stock import kept, status
+from attractor.reproduction.stock import kept, left_out, status
 from attractor.reproduction.summary import SUMMARY
 from attractor.reproduction.tables import (
     CLAIMS,
@@ -104,6 +104,9 @@ def content(name: str, claims: Mapping[str, Sequence[Finding]]) -> str:
         return numbered()
     if name == "targets":
         return overview()
+    if name == "asides":
+        rows = [[places, why] for places, why in left_out()]
+        return markdown(("place", "what it is"), rows)
     if name in COMPARISONS:
         return compared(name)
     if name in RACES:

@@ -18,7 +18,10 @@ DOCUMENTS = {
 
 
 class Number(NamedTuple):
-    """A number as it is printed, in its unit; ``spread`` is what follows its plus-minus sign."""
+    """A number as it is printed, in its unit; ``spread`` is what follows its plus-minus sign.
+
+    ``digits`` are those after the point, where they are not as many as its column has at most.
+    """
 
     target: str
     place: str
@@ -29,6 +32,7 @@ class Number(NamedTuple):
     better: str
     lines: str
     spread: float | None = None
+    digits: int | None = None
 
     @property
     def quoted(self) -> bool:
@@ -42,14 +46,15 @@ class Number(NamedTuple):
 
     @property
     def rounding(self) -> float:
-        """Half a unit of the last digit that its column prints.
+        """Half a unit of the last digit that is printed: of its own, or as in its column.
 
         Example:
             >>> of_target("000/table-6.1")[2].value, of_target("000/table-6.1")[2].rounding
             (80.6, 0.005)
         """
         column = [one.value for one in of_target(self.target) if one.column == self.column]
-        return 0.5 * 10.0 ** -max(_digits(value) for value in column or [self.value])
+        last = max(_digits(value) for value in column or [self.value])
+        return 0.5 * 10.0 ** -(last if self.digits is None else self.digits)
 
 
 def _digits(value: float) -> int:

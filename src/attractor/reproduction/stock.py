@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from attractor.reproduction.costs import costs
 from attractor.reproduction.outcomes import EXACT, WITHOUT_RUNS, Outcomes, stored
-from attractor.reproduction.published import of_target
-from attractor.reproduction.targets import TARGETS, Budget, Target
+from attractor.reproduction.targets import ASIDES, TARGETS, Budget, Target
 
 BUDGETS: tuple[Budget, ...] = ("full", "quick")
 
@@ -31,12 +30,7 @@ def status(target: Target) -> str:
     experiments = {**target.experiments("quick"), **target.experiments("full")}
     if found:
         return "computed; runs not done" if experiments else "computed"
-    if target.figure:
-        return f"drawn by attractor figure {target.figure}"
-    if experiments or target.derived:
-        return "not run"
-    numbers = of_target(target.key)
-    return "quoted" if numbers and all(one.quoted for one in numbers) else "no configuration"
+    return "not run" if experiments or target.derived else "quoted"
 
 
 def brief(target: Target) -> str:
@@ -48,7 +42,7 @@ def brief(target: Target) -> str:
         told = ["full"]
     if _computed(found):
         told.append("computed")
-    return ", ".join(told) or status(target).partition(" by ")[0]
+    return ", ".join(told) or status(target)
 
 
 def _computed(found: Outcomes) -> bool:
@@ -91,3 +85,16 @@ def _stored(target: Target, budget: Budget, found: Outcomes) -> Stored | None:
         seeds += f" of {'up to ' * (len(planned) > 1)}{max(planned)}"
     part = "" if len(ran) == len(wanted) else f"{len(ran)} of {len(wanted)} variants, "
     return Stored(f"{part}{seeds} seed{'s' * (seeds != '1')}", not part and not fewer)
+
+
+def left_out() -> list[tuple[str, str]]:
+    """The places that are no targets, and why: those of one document for one reason together.
+
+    Example:
+        >>> left_out()[-2]
+        ('003/table-1', 'equations of cells, without numbers')
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for key, why in ASIDES.items():
+        found.setdefault((key.partition("/")[0], why), []).append(key)
+    return [(", ".join(places), why) for (_, why), places in found.items()]

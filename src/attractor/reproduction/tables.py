@@ -37,7 +37,8 @@ def _number_row(one: Judged) -> list[str]:
         mean = _number(one.single)
     lost = ((one.diverged, "diverged"), (one.unsolved, "unsolved"))
     seeds = ", ".join(filter(None, (seeds, *(f"{n} {word}" for n, word in lost if n))))
-    published = f"{number.value:,g}{spread} {number.unit}"
+    unit = f"({number.unit})" if number.unit.startswith("1 =") else number.unit
+    published = f"{number.value:,g}{spread} {unit}"
     verdict = f"{one.verdict}: {one.why}" if one.why else one.verdict
     return [number.row, number.column, published, mean, half, seeds, verdict]
 
@@ -100,8 +101,9 @@ def _difference(one: Finding, scale: float) -> str:
     if one.difference is None:
         return NONE
     if one.claim.bound is None:
-        unit = " points" if scale == 100 else NONE
-        return f"{scale * one.difference:+.3g}{unit}"
+        if scale == 100:
+            return f"{round(100 * one.difference, 3):+.3g} points"
+        return f"{one.difference:+.3g}"
     ours = one.difference + one.claim.bound
     word = "said" if one.claim.test == "same" else "bound"
     return f"{_number(ours)}, {word} {_number(one.claim.bound)}"

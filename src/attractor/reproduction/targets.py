@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from attractor.errors import InputError, unknown
 from attractor.reproduction.computed.settings import is_configured
-from attractor.reproduction.outcomes import WITHOUT_RUNS
+from attractor.reproduction.outcomes import WITHOUT_RUNS, Take
 from attractor.reproduction.published import DOCUMENTS, Number
 
 Budget = Literal["quick", "full"]
@@ -115,7 +115,8 @@ class Claim:
             over the last fifth of the updates where there is no ``last``.
         other_first: where the window of the other one starts, if it has one of its own.
         other_last: and where that ends.
-        swing: takes the mean change from one logged row to the next, in place of the mean.
+        take: of logged rows, not their mean, but ``median`` or ``swing``, the mean change from one
+            to the next.
         why: by verdict, what explains it.
         other_measure: that of the other, where one variant is compared with itself in another way.
         control: whether it is a comparison of ours, which no document makes.
@@ -139,7 +140,7 @@ class Claim:
     last: int = 0
     other_first: int | None = None
     other_last: int | None = None
-    swing: bool = False
+    take: Take = "mean"
     lines: str = ""
     why: Mapping[str, str] = field(default_factory=dict)
     other_measure: str = ""
@@ -261,16 +262,21 @@ def _target(key: str, entry: dict[str, Any]) -> Target:
     )
 
 
-def _read() -> dict[str, Target]:
+def _read() -> tuple[dict[str, Target], dict[str, str]]:
     found: dict[str, Target] = {}
+    aside: dict[str, str] = {}
     for path in sorted((Path(__file__).parent / "documents").glob("*.toml")):
-        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["target"]:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        for entry in document["target"]:
             key = entry.pop("key")
             found[key] = _target(key, entry)
-    return found
+        for left in document.get("aside", ()):
+            aside |= dict.fromkeys(left["places"], left["why"])
+    return found, aside
 
 
-TARGETS: dict[str, Target] = _read()
+TARGETS, ASIDES = _read()
+"""Targets by key; by other places, where there is nothing to compare, what there is."""
 
 
 TWINS: dict[str, str] = {twin: one.key for one in TARGETS.values() for twin in one.twins}
@@ -288,7 +294,13 @@ def target(name: str) -> Target:
     """
     if (key := TWINS.get(name, name)) in TARGETS:
         return TARGETS[key]
-    same = [key for key in (*TARGETS, *TWINS) if key.partition("/")[2] == name]
+    same = sorted(key for key in (*TARGETS, *TWINS) if key.partition("/")[2] == name)
+    left = [key for key in ASIDES if name in (key, key.partition("/")[2])]
+    if left and not same:
+        raise InputError(
+            f"expected a place that can be reproduced, but {left[0]} cannot: {ASIDES[left[0]]}. "
+            "`attractor reproduce list` shows all that can."
+        )
     if len(same) == 1:
         return target(same[0])
     if same:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attractor.cells import CELLS
@@ -99,3 +100,22 @@ def releases(data: Path | None = None) -> Iterator[Found]:
         cell, x = started("gru", seed, STEPS)
         largest = float(gates(cell, x).states["h"].abs().max())
         yield Found("GRU", "largest magnitude", largest, seed)
+
+
+def substituted(data: Path | None = None) -> Iterator[Found]:
+    """An LSTM that has no hidden state but o tanh(c) of the last step (000, table 3.2)."""
+    cell, x = started("lstm", 0, 50)
+    cell, x = cell.double(), x.double()
+    state = cell.initial_state(10)
+    o = c = torch.zeros(10, 32).double()
+    error = 0.0
+    with torch.no_grad():
+        for now in x:
+            h, state = cell(now, state)
+            told = F.linear(now, cell.weight_ih, cell.bias)
+            told = told + F.linear(o * torch.tanh(c), cell.weight_hh)
+            i, f, a, o = told.chunk(4, dim=-1)
+            i, f, a, o = i.sigmoid(), f.sigmoid(), a.tanh(), o.sigmoid()
+            c = f * c + i * a
+            error = max(error, float((o * torch.tanh(c) - h).abs().max()))
+    yield Found("LSTM, hidden state written out", "largest error", error)

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 from torch.func import jacrev
 
-from attractor.cells import RNNCell
+from attractor.cells import CELLS, RNNCell
 from attractor.dynamics import long_term_jacobian
 from attractor.reproduction.computed.found import Found
 
@@ -135,6 +135,11 @@ def sums(data: Path | None = None) -> Iterator[Found]:
             return memory.run(start, x[:8], reads)[-1]
 
         exact = jacrev(end)(h)
+        alone = split(memory, h, x[:8], [None] * 8, whole=True)
+        both, q, r = (
+            float(torch.linalg.matrix_norm(one, 2)) for one in (exact, alone, exact - alone)
+        )
+        yield Found("Q + R", "its norm over | |Q| - |R| |", both / abs(q - r), seed)
         for row, whole in (("Q + R with the factor of t1", True), ("Q + R as printed", False)):
             error = float((split(memory, h, x[:8], reads, whole=whole) - exact).abs().max())
             yield Found(row, "log10 of the largest error", math.log10(error + 1e-18), seed)
@@ -155,3 +160,28 @@ def reads(data: Path | None = None) -> Iterator[Found]:
 
                 norm = float(torch.linalg.matrix_norm(jacrev(end)(h), 2))
                 yield Found(f"{row}, {gap} steps", "log10 of the norm", math.log10(norm), seed)
+
+
+def memories(data: Path | None = None) -> Iterator[Found]:
+    """How much gradient comes back through 100 steps of untrained cells (001, section 4.2.1).
+
+    The norm of the Jacobian of the memory by itself: m of an NRU, c of an LSTM; 64 units, normal
+    inputs. An LSTM's forget bias is 1.
+    """
+    options: dict[str, dict[str, Any]] = {"nru": {"memory_size": 64, "heads": 4}, "lstm": {}}
+    for seed in SEEDS:
+        x = torch.randn(100, 4, generator=Generator().manual_seed(100 + seed)).double()
+        for name, row in (("nru", "NRU, m"), ("lstm", "LSTM, c")):
+            kind: Any = CELLS[name]
+            cell = kind(4, 64, generator=Generator().manual_seed(seed), **options[name])
+            cell.double().requires_grad_(requires_grad=False)
+
+            def end(kept: Tensor, cell: Any = cell, x: Tensor = x) -> Tensor:
+                h, first = cell.initial_state(1)
+                state = type(cell.initial_state(1))(h, first + kept)
+                for now in cell.prepare(x[:, None]):
+                    _, state = cell.step(now, state)
+                return torch.as_tensor(state[1][0])
+
+            norm = float(torch.linalg.matrix_norm(jacrev(end)(torch.zeros(64).double()), 2))
+            yield Found(row, "log10 of the norm", math.log10(norm), seed)
