@@ -1,6 +1,7 @@
 """Time series of the archives as a task."""
 
 import gzip
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -216,6 +217,16 @@ def test_places_before_the_labels_are_not_taken_for_them(names: str, tmp_path: P
         read_answers(path)
     path.write_text("label,x,y,z\n0,1,5,6\n1,2,7,8\n")
     assert read_answers(path)[0].y == ["0", "1"]
+
+
+def test_a_table_is_not_held_as_words(tmp_path: Path) -> None:
+    path = tmp_path / "some.tsv"
+    path.write_text("".join(f"{label}{500 * f'{chr(9)}-0.125'}\n" for label in range(200)))
+    tracemalloc.start()
+    read_answers(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5 * path.stat().st_size  # eleven times, were its words kept until all are read
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])

@@ -154,7 +154,7 @@ class _Line(NamedTuple):
 
 def _parsed(lines: list[str], form: str, labelled: bool, path: Path) -> list[_Row]:
     """Each series with its label; what is wrong with a line is told with its number."""
-    written: list[_Line] = []
+    first: _Line | None = None
     rows: list[_Row] = []
     for place, line in enumerate(lines, 1):
         if not line.strip() or _is_remark(line, form):
@@ -162,11 +162,17 @@ def _parsed(lines: list[str], form: str, labelled: bool, path: Path) -> list[_Ro
         with _at(place):
             if form == ".ts":
                 rows.append(_Row(*_parse_ts(line, labelled), place))
-            else:
-                written.append(_Line(*_split(line, form, labelled), place))
-    for one in written[_names_columns(written, labelled, path) :]:
-        with _at(one.place):
-            rows.append(_Row(_column(one.values), one.label, one.place))
+                continue
+            label, values = _split(line, form, labelled)
+            if first is None:
+                first = _Line(label, values, place)
+                if labelled:
+                    _expect_label_first(first)
+            else:  # at once, since numbers take a tenth of the memory of words
+                rows.append(_Row(_column(values), label, place))
+    if first and not _names_columns(first, [row.label for row in rows], labelled, path):
+        with _at(first.place):
+            rows.insert(0, _Row(_column(first.values), first.label, first.place))
     return rows
 
 
@@ -192,17 +198,12 @@ def _split(line: str, form: str, labelled: bool) -> tuple[str, list[str]]:
     return label.strip(), [value.strip() for value in values]
 
 
-def _names_columns(lines: list[_Line], labelled: bool, path: Path) -> bool:
-    """Whether the first line names columns rather than being a series.
+def _names_columns(first: _Line, others: list[str], labelled: bool, path: Path) -> bool:
+    """Whether the first line, beside the labels of others, names columns and is no series.
 
     It does where none of its values is a number. Where they count from 0 or 1, as pandas names
     columns, it does if its label cannot be that of a series like the others; either is said.
     """
-    if not lines:
-        return False
-    first, others = lines[0], [one.label for one in lines[1:]]
-    if labelled:
-        _expect_label_first(first)
     if not any(map(_number, first.values)):
         return True
     if len(first.values) + labelled < 3 or not _counts(first.values):
@@ -232,7 +233,7 @@ def _expect_label_first(names: _Line) -> None:
         if named and names.label.lower() not in LABELS:
             raise ValueError(
                 f"{name!r} as the name of {'the last column' if last else f'column {place}'}, "
-                f"where labels come first (line {names.place})"
+                "where labels come first"
             )
 
 
