@@ -1,8 +1,12 @@
 """Each sink for real: what its own tool reads back is what the run measured, to the last bit."""
 
 import json
+import os
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +123,37 @@ def test_every_number_is_there_once(name: str, tmp_path: Path, monkeypatch: Any)
     (place / "tracked.json").write_text("{}")
     assert follow(run, name, tmp_path / "out") == len(expected("supervised"))
     assert same(READ[name](tmp_path / "out", place), expected("supervised"))
+
+
+def test_what_a_package_must_know_it_is_told_before_it_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MLflow asks as it is imported whether it may report to its makers."""
+    code = "import os\nSEEN = os.environ['QUIET'], os.environ['ASKED']\n"
+    (tmp_path / "sink_of_others.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("ASKED", "by the user")
+    monkeypatch.setenv("QUIET", "")  # so that it is as it was in the end
+    monkeypatch.delenv("QUIET")
+    told = {"QUIET": "true", "ASKED": "by us"}
+    SINKS["csv"]._replace(extra="sink_of_others", environment=told).needed()
+    assert import_module("sink_of_others").SEEN == ("true", "by the user")
+
+
+QUIET = {
+    "mlflow": "from mlflow.telemetry import get_telemetry_client as t; assert t() is None",
+    "wandb": "import wandb; assert not wandb.env.error_reporting_enabled()",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUIET)
+def test_nothing_is_reported_to_the_makers_of_a_tool(name: str) -> None:
+    pytest.importorskip(name)
+    code = f"from attractor.tracking.live import sink_named; sink_named({name!r}); {QUIET[name]}"
+    # MLflow is quiet in tests by itself
+    plain = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=plain, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

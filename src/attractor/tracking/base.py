@@ -1,10 +1,12 @@
 """What all sinks have in common: what they are told, and what they promise."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from attractor.errors import InputError
@@ -60,17 +62,21 @@ class Sink(NamedTuple):
         extra: of attractor, which brings the package that it needs; none if it needs none.
         look: the command that shows what is in a folder.
         appends: whether a run that was closed can be opened to go on.
+        environment: variables that its package reads as it is imported, where the user set none.
     """
 
     open: Callable[[About, Path, bool], Writer]
     extra: str | None
     look: str
     appends: bool = True
+    environment: Mapping[str, str] = MappingProxyType({})
 
     def needed(self) -> None:
-        """Refuse in words if its package is not installed."""
+        """Import its package, and refuse in words if that is not installed."""
         if self.extra is None:
             return
+        for name, value in self.environment.items():
+            os.environ.setdefault(name, value)
         try:
             import_module(self.extra)
         except ImportError as error:

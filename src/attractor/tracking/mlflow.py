@@ -1,6 +1,5 @@
 """Points in an MLflow store: one database below the folder of the sink."""
 
-import os
 import re
 import time
 from collections.abc import Sequence
@@ -8,6 +7,8 @@ from pathlib import Path
 
 from attractor.tracking.base import About, Point
 
+ENVIRONMENT = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_LOGGING_LEVEL": "WARNING"}
+"""Nothing leaves the machine, and nothing is said of the tables that it makes."""
 TAG = "attractor.run"
 MOST = 1000
 """Metrics that one call takes."""
@@ -23,8 +24,6 @@ class MLflowWriter:
     """
 
     def __init__(self, about: About, root: Path, fresh: bool) -> None:
-        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
         from mlflow import MlflowClient
         from mlflow.entities import Param
 

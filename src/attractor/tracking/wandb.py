@@ -1,10 +1,11 @@
 """Points as an offline run of Weights & Biases, which ``wandb sync`` uploads if one wants to."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from attractor.tracking.base import About, Point, by_step
+
+ENVIRONMENT = {"WANDB_ERROR_REPORTING": "false"}
 
 
 class WandbWriter:
@@ -15,7 +16,6 @@ class WandbWriter:
 
     def __init__(self, about: About, root: Path, fresh: bool) -> None:
         assert fresh, "an offline run cannot be taken up again"
-        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
         import wandb
 
         place = about.place(root)
