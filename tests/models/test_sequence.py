@@ -14,6 +14,8 @@ from attractor.models import (
     SequenceTagger,
     StrokeReader,
 )
+from attractor.tasks import Batch
+from attractor.tasks.answers import cross_entropy
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -60,6 +62,31 @@ def test_dtype_and_device() -> None:
     model = SequenceClassifier("rnn", 3, 5, 4, dtype=torch.float64, device="meta")
     assert {p.dtype for p in model.parameters()} == {torch.float64}
     assert model(torch.zeros(1, 2, 3, dtype=torch.float64, device="meta")).shape == (1, 4)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda **to: LanguageModel("gru", 7, 4, [6, 4], tied=True, **to),
+        lambda **to: PairClassifier("gru", 7, 4, 6, 3, **to),
+    ],
+)
+def test_embeddings_are_where_the_layers_are(model: Any) -> None:
+    made = model(dtype=torch.float64)
+    assert {p.dtype for p in made.parameters()} == {torch.float64}
+    said = made(torch.zeros(2, 5, dtype=torch.long))
+    assert (said[0] if isinstance(said, tuple) else said).dtype == torch.float64
+    assert {p.device.type for p in model(device="meta").parameters()} == {"meta"}
+
+
+def test_what_trains_choices_is_where_the_layer_is() -> None:
+    options: dict[str, Any] = {"estimator": "reinforce", "reward": "auxiliary"}
+    model = SequenceTagger("tardis", 3, 6, 7, dtype=torch.float64, **options)
+    x = torch.zeros(2, 5, 3, dtype=torch.float64)
+    cross_entropy(model, Batch(x, torch.zeros(2, 5, dtype=torch.long))).backward()
+    assert {p.dtype for p in model.parameters()} == {torch.float64}
+    away = SequenceTagger("tardis", 3, 6, 7, device="meta", **options)
+    assert {t.device.type for t in away.state_dict().values()} == {"meta"}
 
 
 @pytest.mark.parametrize("kind", [SequenceClassifier, SequenceTagger])

@@ -107,9 +107,14 @@ class Choices(nn.Module):
                 )
             size = state.r.shape[-1]
             self.auxiliary = AuxiliaryReward(
-                size, layer.input_size, output_size, generator=generator
+                size,
+                layer.input_size,
+                output_size,
+                generator=generator,
+                device=state.r.device,
+                dtype=state.r.dtype,
             )
-        start = initial_baseline()
+        start = initial_baseline(like=torch.empty(0, device=next(layer.parameters()).device))
         self.register_buffer("mean", start.mean)
         self.register_buffer("variance", start.variance)
 

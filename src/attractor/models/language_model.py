@@ -11,11 +11,11 @@ from attractor.cells import Recurrent, weight_drop
 from attractor.cells.init import uniform_
 from attractor.cells.layer.options import LayerCell
 from attractor.cells.wrap.dropconnect import recurrent_names
-from attractor.checks import flag, number, whole
+from attractor.checks import flag, number
 from attractor.errors import InputError
 from attractor.models.choices import Reward, drawn
 from attractor.models.sequence import check_between, reader, readout, rewarded
-from attractor.models.tokens import embedded
+from attractor.models.tokens import embedded, table_of
 from attractor.tasks.answers import Penalised
 
 
@@ -150,8 +150,8 @@ class LanguageModel(nn.Module):
         self.carry = flag("carry", carry)
         self.activity = number("activity", activity, 0)
         self.slowness = number("slowness", slowness, 0)
-        embedding_size = whole("embedding_size", embedding_size, 1)
-        self.embedding = nn.Embedding(whole("vocabulary", vocabulary, 1), embedding_size)
+        self.embedding = table_of(vocabulary, embedding_size, options)
+        embedding_size = self.embedding.embedding_dim
         uniform_(self.embedding.weight, number("init", init, 0), generator)
         self.layers = nn.ModuleList()
         inner: list[Recurrent] = []

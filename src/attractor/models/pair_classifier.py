@@ -8,11 +8,11 @@ from torch.nn.utils.rnn import PackedSequence
 
 from attractor.cells.init import Initialiser, uniform_
 from attractor.cells.layer.options import LayerCell
-from attractor.checks import number, whole
+from attractor.checks import number
 from attractor.errors import InputError
 from attractor.models.choices import Reward
 from attractor.models.sequence import SequenceClassifier, check_between
-from attractor.models.tokens import embedded
+from attractor.models.tokens import embedded, table_of
 
 
 class PairClassifier(nn.Module):
@@ -74,9 +74,7 @@ class PairClassifier(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(
-            whole("vocabulary", vocabulary, 1), whole("embedding_size", embedding_size, 1)
-        )
+        self.embedding = table_of(vocabulary, embedding_size, options)
         uniform_(self.embedding.weight, 0.1, generator)
         self.dropout = nn.Dropout(number("dropout", dropout, 0, 1))
         between = number("hidden_dropout", hidden_dropout, 0, 1)

@@ -1,10 +1,29 @@
 """Numbers of tokens as vectors."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
+from attractor.checks import whole
 from attractor.errors import InputError
+
+
+def table_of(vocabulary: int, embedding_size: int, options: Mapping[str, Any]) -> nn.Embedding:
+    """A table of embedded tokens, where and in the type that the options of a layer say.
+
+    Example:
+        >>> table_of(5, 3, {"dtype": torch.float64, "num_layers": 2}).weight.dtype
+        torch.float64
+    """
+    return nn.Embedding(
+        whole("vocabulary", vocabulary, 1),
+        whole("embedding_size", embedding_size, 1),
+        device=options.get("device"),
+        dtype=options.get("dtype"),
+    )
 
 
 def embedded(tokens: Tensor, table: Tensor) -> Tensor:
