@@ -83,7 +83,8 @@ def test_what_trains_choices_is_where_the_layer_is() -> None:
     options: dict[str, Any] = {"estimator": "reinforce", "reward": "auxiliary"}
     model = SequenceTagger("tardis", 3, 6, 7, dtype=torch.float64, **options)
     x = torch.zeros(2, 5, 3, dtype=torch.float64)
-    cross_entropy(model, Batch(x, torch.zeros(2, 5, dtype=torch.long))).backward()
+    loss = cross_entropy(model, Batch(x, torch.zeros(2, 5, dtype=torch.long)))
+    torch.autograd.backward(loss)
     assert {p.dtype for p in model.parameters()} == {torch.float64}
     away = SequenceTagger("tardis", 3, 6, 7, device="meta", **options)
     assert {t.device.type for t in away.state_dict().values()} == {"meta"}
