@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,28 @@ def test_runs_together_have_room_for_the_one_with_most_threads(
     some = [tiny(f"train.threads={count}") for count in (2, 3, 1)]
     run_all(some, tmp_path, places=Places())
     assert asked == [3]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: text.replace("seed = 0", "seed = 1"),
+        lambda text: text.replace("lr = 0.01", "lr = 0.11"),
+        lambda text: None,
+        lambda text: text,
+    ],
+)
+def test_the_settings_of_a_finished_run_are_written_again_if_they_are_damaged(
+    damage: Callable[[str], str | None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = tiny("train.steps=2")
+    train(config, tmp_path)
+    path = run_folder(tmp_path, config) / "config.toml"
+    text = path.read_text()
+    damaged = damage(text)
+    path.write_text(damaged) if damaged is not None else path.unlink()
+    [ended] = run_all([config], tmp_path, places=Places(jobs=1))
+    assert ended.how == "done"
+    assert path.read_text() == text
+    assert ("config.toml is damaged, and written again" in caplog.text) == (damaged != text)

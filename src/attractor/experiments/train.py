@@ -1,20 +1,26 @@
 """Runs of configurations: one process each, built by its kind and driven in its folder."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from attractor.errors import InputError, RunError
-from attractor.experiments.config import ExperimentConfig, RunConfig
+from attractor.experiments.config import ExperimentConfig, RunConfig, validated
+from attractor.experiments.files import read_toml
 from attractor.experiments.kinds import kind
 from attractor.experiments.naming import Names
 from attractor.experiments.work import Work
+from attractor.files import write_atomic
 from attractor.runs import folder as folders
 from attractor.runs.data import checksum
 from attractor.runs.drive import Context, Every, drive, never
 from attractor.runs.engines import ENGINES, Places
 from attractor.runs.jobs import Ended
 from attractor.training.process import Diverged, Stopped
+
+logger = logging.getLogger(__name__)
 
 
 def run_folder(out: Path, config: RunConfig) -> Path:
@@ -117,6 +123,8 @@ def run_all(
         folders.keep(folder_of.values())
     todo = [config for config in configs if folders.is_open(folder_of[config.id])]
     finished = [Ended(config, "done") for config in configs if config not in todo]
+    for one in finished:
+        _mend(folder_of[one.config.id], one.config)
     if not retry:
         failed = {config.id: folders.failure(folder_of[config.id]) for config in todo}
         finished += [
@@ -144,6 +152,19 @@ def run_all(
     return finished + run(
         todo, do, name=name, folder=out, threads=threads, places=places, on_end=ended
     )
+
+
+def _mend(folder: Path, config: RunConfig) -> None:
+    """Write the settings of a finished run again, if they are no longer those that it had."""
+    try:
+        content = read_toml(folder / folders.CONFIG)
+        whole = validated(kind(config.kind).run, content, folders.CONFIG).id == config.id
+    except InputError:
+        whole = False
+    if not whole:
+        logger.warning("%s: %s is damaged, and written again", folder, folders.CONFIG)
+        with suppress(InputError):  # on a disk that takes nothing whoever reads it is told
+            write_atomic(folder / folders.CONFIG, config.to_toml())
 
 
 def _do(
