@@ -76,6 +76,8 @@ def test_a_cell_has_equations_a_diagram_and_code(site: Path, page: Any) -> None:
     assert page.locator(".katex-display").first.bounding_box()["height"] > 80
     assert source_of_equations(prose(page)) == []
     assert page.locator("img[src*='gru.svg']").bounding_box()["height"] > 50
+    signature = page.locator(".doc-class > .doc-signature").first.text_content()
+    assert re.match(r"\s*GRUCell\(\s*input_size: int,\s*hidden_size: int,", signature)
     assert ">>> y.shape" in page.locator(".doc-contents pre").first.text_content()
     assert page.locator(".admonition, article details:not(.mkdocstrings-source)").count() == 0
     assert page.trouble == []
