@@ -14,8 +14,6 @@ from torch.utils._pytree import tree_leaves
 
 from contracts.cells import FORMS, NAMES, OPTIONS, inputs, make_layer
 
-LARGE = ("dntm", "eurnn", "full_urnn", "goru", "ntm", "tardis")
-"""Cells of so many operations that theirs takes several times as long as that of the others."""
 SAVED = ("lstm", "nru")
 """Cells whose export is saved and loaded: that is torch's work, the same for all."""
 TIME = torch.export.Dim("time", min=2, max=4096)
@@ -54,10 +52,8 @@ def in_onnxruntime(model: Any) -> Callable[[Tensor], list[Tensor]]:
     return lambda x: [torch.from_numpy(one) for one in session.run(None, {given.name: x.numpy()})]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in NAMES],
-)
+@pytest.mark.timeout(900)  # external memories take ten seconds of a processor that is free
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.usefixtures("registry")
 @tracing
 @torch.no_grad()
