@@ -125,6 +125,21 @@ def test_what_comes_from_files_is_escaped(tmp_path: Path, write_run: Any) -> Non
     assert EVIL in page.text
 
 
+def test_a_name_does_not_turn_the_text_after_it_around(tmp_path: Path, write_run: Any) -> None:
+    for label in ("A\u202eB", "C\u2067D"):
+        write_run(tmp_path, label, config={"title": "turn\u202ded"})
+    html = build(load_runs([tmp_path]))
+    assert Page(html).text.count("A\ufffdB and C\ufffdD have the same") == 1
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", html)
+    assert not re.search(r"\\u(202[a-e]|206[6-9])", html)
+    assert r"A\ufffdB" in html
+
+
+def test_one_finding_is_told_once(tmp_path: Path, write_run: Any) -> None:
+    write_run(tmp_path)
+    assert Page(build(load_runs([tmp_path]))).text.count("LSTM reaches an accuracy of") == 1
+
+
 def test_the_data_block_holds_labels_unharmed(tmp_path: Path, write_run: Any) -> None:
     html = build(load_runs([write_run(tmp_path, EVIL)]))
     found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', html)

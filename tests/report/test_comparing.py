@@ -173,3 +173,25 @@ def test_the_headline_says_that_there_are_too_few_seeds(tmp_path: Path, write_ru
     assert headline(load_runs([tmp_path])) == (
         "A has the best mean accuracy, 50%: too few shared seeds to tell whether that is luck."
     )
+
+
+def test_why_there_are_no_results(tmp_path: Path, write_run: Any) -> None:
+    write_run(tmp_path / "a", "A", status="failed")
+    assert headline(load_runs([tmp_path / "a"])).startswith("The run failed: there are no")
+    write_run(tmp_path / "a", "B", status="failed")
+    assert headline(load_runs([tmp_path / "a"])).startswith("All 2 runs failed: ")
+    write_run(tmp_path / "a", "C", status="unfinished")
+    assert headline(load_runs([tmp_path / "a"])).startswith("No run is done yet: ")
+    scored(write_run(tmp_path / "b", "D"), float("inf"))
+    assert headline(load_runs([tmp_path / "b"])).startswith("No run that is done measured a number")
+
+
+def test_nobody_is_behind_whom_shared_seeds_show_ahead(tmp_path: Path, write_run: Any) -> None:
+    for label, scores in (("A", [0.50, 0.61, 0.70, 0.80, 0.99]), ("B", [0.52, 0.63, 0.72, 0.821])):
+        for seed, score in enumerate(scores):
+            scored(write_run(tmp_path, label, seed), score)
+    stand = standing(load_runs([tmp_path]))
+    assert stand.best == "A"  # by the seed that B does not have
+    assert stand.others["B"].corrected is not None
+    assert stand.others["B"].corrected < 0.05
+    assert stand.told("B") == "not shown"

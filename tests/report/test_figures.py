@@ -103,6 +103,14 @@ def test_losses_that_fall_far_get_a_log_axis(figures: dict[str, Figure]) -> None
     assert min(band["y"]) > 0
 
 
+def test_no_curve_touches_the_edge_of_its_figure(figures: dict[str, Figure]) -> None:
+    found = figures["Validation loss"]
+    every = [y for t in found.traces if t["meta"]["kind"] == "seed" for y in t["y"]]
+    low, high = found.layout["meta"]["scales"]["linear"]["range"]
+    assert low < min(every) - 0.01 * (high - low)
+    assert high > max(every) + 0.01 * (high - low)
+
+
 def test_thinning_keeps_the_ends_and_the_extremes() -> None:
     values = np.sin(np.arange(100_000) / 900.0)
     values[12_345], values[54_321] = 7.0, -7.0

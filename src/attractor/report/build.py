@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from attractor.report.inside import Inside
 
 
+BIDI = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\N{REPLACEMENT CHARACTER}")
+"""Signs that turn the text after them around, also when it is not of the name that has one."""
 SCRIPTS = ("state.js", "tables.js", "axes.js", "runs.js", "page.js")
 
 
@@ -154,7 +156,7 @@ def _environment() -> Environment:
 def _finalize(value: object) -> object:
     # An address in a description stays legible, yet nothing in the file looks like a link.
     if isinstance(value, str) and not isinstance(value, Markup):
-        text = str(escape(value)).replace("://", ":&#47;&#47;")
+        text = str(escape(value)).replace("://", ":&#47;&#47;").translate(BIDI)
         return Markup(text)  # noqa: S704 (escaped in the line above)
     return value
 
@@ -168,4 +170,6 @@ def _json(value: object) -> str:
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     for old, new in (("<", r"\u003c"), (">", r"\u003e"), ("&", r"\u0026"), ("/", r"\/")):
         text = text.replace(old, new)
+    for sign in BIDI:
+        text = text.replace(f"\\u{sign:04x}", r"\ufffd")
     return text

@@ -98,7 +98,7 @@ def findings(runs: Sequence[Run], claims: Sequence[Told] = ()) -> list[str]:
     stand = standing(runs, claims)
     rows = {row.label: row for row in summary(runs)}
     if stand.best is None:
-        return ["No run is done yet: there are no results to compare."]
+        return [_nothing(runs)]
     published = [*_beside(runs, rows), *counted(claims)]
     level = _level(rows)
     first = _tied(level, stand, rows) if len(level) > 1 else _first(stand, rows[stand.best])
@@ -157,6 +157,16 @@ def _first(stand: Standing, row: SummaryRow) -> str:
         over = "one seed" if row.n == 1 else f"mean over {row.n} seeds"
         return f"{row.label} reaches {_a(what)} of {number} ({over})."
     return f"{row.label} has the best mean {what}: {number} over {plural(row.n, 'seed')}."
+
+
+def _nothing(runs: Sequence[Run]) -> str:
+    """Why there are no results."""
+    why = "No run is done yet"
+    if any(run.status == "done" for run in runs):
+        why = "No run that is done measured a number that ranks"
+    elif all(run.status == "failed" for run in runs):
+        why = "The run failed" if len(runs) == 1 else f"All {len(runs)} runs failed"
+    return f"{why}: there are no results to compare."
 
 
 def _level(rows: Mapping[str, SummaryRow]) -> list[str]:
