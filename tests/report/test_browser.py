@@ -67,6 +67,16 @@ def test_the_table_sorts_both_ways_by_click_and_by_key(shared_page: Any) -> None
     assert shared_page.locator(".results [aria-sort]").count() == 1
 
 
+def test_what_is_missing_stays_last_in_both_orders(shared_page: Any) -> None:
+    heading = shared_page.locator(".runs th", has_text="Accuracy").locator("button")
+    cells = shared_page.locator(".runs tbody tr > :nth-child(4)")
+    for _ in range(2):
+        heading.click()
+        found = cells.all_text_contents()
+        assert found[-2:] == ["–", "–"]
+        assert "–" not in found[:-2]
+
+
 def test_seeds_and_variants_come_and_go(shared_page: Any) -> None:
     lines = shared_page.locator(".plot").first.locator(".scatterlayer .trace")
     before = lines.count()
@@ -220,6 +230,13 @@ def test_a_zoom_stays_on_another_scale_and_is_reset_to_it(shared_page: Any) -> N
     y, x = shared_page.evaluate(f"[{plot}.layout.yaxis.range, {plot}.layout.xaxis.range]")
     assert y == pytest.approx([0.1, 1])
     assert x == [100, 500]
+    below = "{ 'yaxis.range': [-0.5, 1] }"  # which a log scale cannot show
+    shared_page.evaluate(f"() => Plotly.relayout({plot}, {below}).then(() => null)")
+    scale.select_option("log")
+    low, high = shared_page.evaluate(f"{plot}.layout.yaxis.range")
+    assert high == 0
+    assert low == shared_page.evaluate(f"{plot}.layout.meta.scales.log.range[0]")
+    scale.select_option("linear")
     shared_page.locator(".plot").nth(1).hover()
     reset = shared_page.locator(".plot").nth(1).locator("[data-title='Reset axes']")
     reset.click()

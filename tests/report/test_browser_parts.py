@@ -94,6 +94,8 @@ def test_smoothing_moves_lines_and_gives_them_back(page: Any) -> None:
         const plot = plots.find(p => p.data.some(t => t.meta.kind === 'band'));
         return plot.data.map(t => [t.meta.kind, [...t.y]]);
     }"""
+    by_level = "document.querySelector('.curves .plot').data[0].y"
+    levels = page.evaluate(by_level)
     before = page.evaluate(ys)
     slide = """value => {
         const slider = document.querySelector('[data-smooth]');
@@ -101,6 +103,7 @@ def test_smoothing_moves_lines_and_gives_them_back(page: Any) -> None:
         slider.dispatchEvent(new Event('input', { bubbles: true }));
     }"""
     page.evaluate(slide, "0.5")
+    assert page.evaluate(by_level) == levels  # which are few, and no noise
     after = page.evaluate(ys)
     for (kind, raw), (_, smooth) in zip(before, after, strict=True):
         if kind == "band":
