@@ -180,11 +180,11 @@ def test_the_command_lists_and_shows_what_is_stored() -> None:
     assert shown.exit_code == 0
     assert "95.1 ± 0.2 %" in shown.output
     assert "p (Holm)" in shown.output
-    with pytest.raises(InputError, match="attractor figure chandar-4.7"):
-        CliRunner().invoke(app, ["reproduce", "figure-4.7"], catch_exceptions=False)
+    with pytest.raises(InputError, match="000/figure-1.3 cannot: a drawing"):
+        CliRunner().invoke(app, ["reproduce", "figure-1.3"], catch_exceptions=False)
 
 
-def test_a_drawn_target_that_others_have_runs_for_is_run(
+def test_a_target_that_others_have_runs_for_is_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[str] = []
