@@ -19,13 +19,18 @@ INLINE = re.compile(r"`attractor ((?:run|reproduce|figure|fit)\s+[a-z\d][^`]*)`"
 COMMAND = re.compile(r"^\$? ?(?:\S+ .*-m )?attractor (.*)$")
 
 
+def in_blocks(page: Path) -> list[str]:
+    """What follows `attractor` in blocks."""
+    lines = "\n".join(BLOCK.findall(page.read_text(encoding="utf-8"))).replace("\\\n", " ")
+    return [found[1] for line in lines.splitlines() if (found := COMMAND.match(line))]
+
+
 def commands(page: Path) -> list[str]:
-    """What follows `attractor` in blocks, and in lines of text where it is given whole."""
+    """The same, and in lines of text where it is given whole."""
     text = page.read_text(encoding="utf-8")
-    lines = "\n".join(BLOCK.findall(text)).replace("\\\n", " ")
     inline = [" ".join(found.split()) for found in INLINE.findall(text)]
     whole = [line for line in inline if not re.search(r"\b[A-Z_]{3,}\b|\.\.\.|…", line)]
-    return [found[1] for line in lines.splitlines() if (found := COMMAND.match(line))] + whole
+    return in_blocks(page) + whole
 
 
 LINES = {f"{page.relative_to(ROOT)}: {line}": line for page in PAGES for line in commands(page)}

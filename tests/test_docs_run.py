@@ -1,6 +1,7 @@
-"""Commands of the documentation that finish in seconds are run, as they stand there."""
+"""Commands of the documentation are run: as they stand there, or shorter; or it is said why not."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -11,9 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from attractor.cli.commands import app
-from test_docs_commands import LINES
+from test_docs_commands import LINES, PAGES, in_blocks
 
 GIVEN = {line.partition("#")[0].strip() for line in LINES.values()}
+SHOWN = {line.partition("#")[0].strip() for page in PAGES for line in in_blocks(page)}
+"""Those that stand in blocks, to be copied."""
 
 SWEEP = "sweep demo --only GRU --grid model.hidden_size=16,32 --seeds 0-1 --set train.steps=20"
 
@@ -42,6 +45,65 @@ SLOW = {
     'analyse bifurcation --map "r*x*(1-x)" --out bifurcation.png': "bifurcation.png",
 }
 """The same, in a folder in which a command of the README has run."""
+
+FEW = "--only GRU --set train.steps=5 --seed 0"
+ONCE = "--set train.steps=5 --set seeds=[0]"
+WALKS: dict[str, dict[str, str]] = {
+    "stored": {
+        "doctor": "",
+        "reproduce list": "",
+        "figure kuo-6.3 --out tasks.svg": "",
+        "figure chandar-4.1 --out copy.svg": "",
+    },
+    "inside": {
+        "run demo --only GRU --seed 0 --set train.steps=200": "",
+        "analyse runs/demo/gru-0-* --out inside.html": "",
+    },
+    "runs": {
+        "run demo --set optimiser=anytime": FEW,
+        "run demo --report runs/demo.html": FEW,
+        "run demo --set train.steps=200 --report report.html": FEW,
+        "run demo --track tensorboard --track csv": FEW,
+        "report runs -o report.html": "",
+        "report runs/demo -o report.html": "",
+    },
+    "sweeps": {
+        "sweep demo --grid optimiser.lr=0.001,0.01": FEW,
+        "sweep demo --grid cell=gru,janet,nru --seeds 0-2 --report cells.html": ONCE,
+        "sweep demo --only LSTM --grid optimiser.lr=1e-4..1e-1:log --grid model.hidden_size=16..64"
+        " --trials 20": "--set train.steps=50 --set seeds=[0] --trials 2",
+    },
+    "series": {
+        "fit ECG5000_TRAIN.tsv --cell nru --out model": "--epochs 2",
+        "predict model ECG5000_TEST.tsv": "",
+        "predict model new.tsv --labels none --json": "",
+        "compare ECG5000_TRAIN.tsv --seconds 10": "--seconds 0.3 --folds 2 --cell gru --cell rnn",
+    },
+    "rules": {
+        "meta train rules --only LSTM --out lstm.safetensors": (
+            "--set task.name=digits --set meta.learners=1 --set meta.steps=20"
+        ),
+        "meta test lstm.safetensors adam:lr=0.003 --task digits": "--steps 5 --seeds 1",
+        "meta test lstm.safetensors adam:lr=0.01 sgd:lr=0.1,momentum=0.9 --task digits "
+        "--hidden 32": "--steps 5 --seeds 1",
+    },
+}
+"""What a reader gives one after the other, and what makes each of them shorter."""
+
+WALKED = {line for walk in WALKS.values() for line in walk}
+
+ELSEWHERE = {
+    r"bench( .*)?": "minutes to hours; in small in tests/bench",
+    r"report .*\bbench[-.\w]*(/\S*)?": "of what these leave; in tests/report",
+    r"reproduce (table-6.1 .*|copy-quick --join|pages)": "minutes to hours; in tests/reproduction",
+    r"run (ptb-char|lifelong)-.*": "minutes; each is read in tests/experiments",
+    r"run mine.toml .*": "a file of the reader's own; those of the pages in test_docs_blocks.py",
+    r"figure kuo-4.5 .*": "it trains two networks, for minutes",
+    r"sweep .* --engine (ray|slurm)\b.*": "a cluster; in tests/runs",
+    r"report runs --watch": "it serves until it is stopped; in tests/report",
+    r"data fetch mnist": "the network; in tests/tasks/data",
+}
+"""Commands that are not run here, and why."""
 
 FIRST = "run demo --set train.steps=200 --only LSTM"
 
@@ -87,3 +149,33 @@ def test_a_command_runs_in_a_folder(line: str, folder: Path, tmp_path: Path) -> 
     copy = tmp_path / "user"
     shutil.copytree(folder, copy)
     assert SLOW[line] in shell(line, copy)
+
+
+def test_every_command_to_be_copied_is_run_or_says_why_not() -> None:
+    run = {FIRST, *FAST, *SLOW, *WALKED}
+    left = {line for line in SHOWN - run if not any(re.fullmatch(why, line) for why in ELSEWHERE)}
+    assert left == set()
+    assert run <= GIVEN
+    for why in ELSEWHERE:
+        assert any(re.fullmatch(why, line) for line in SHOWN), why
+
+
+def written(path: Path, first: int, labels: bool = True) -> None:
+    """Twenty short series of two classes, as in the UCR archive."""
+    lines = [
+        "\t".join(
+            [*([str(1 + n % 2)] if labels else []), *(f"{(n % 2) * t / 9:.3f}" for t in range(9))]
+        )
+        for n in range(first, first + 20)
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("walk", WALKS)
+def test_commands_run_one_after_the_other(walk: str, tmp_path: Path) -> None:
+    written(tmp_path / "ECG5000_TRAIN.tsv", 0)
+    written(tmp_path / "ECG5000_TEST.tsv", 20)
+    written(tmp_path / "new.tsv", 40, labels=False)
+    for line, shorter in WALKS[walk].items():
+        shell(f"{line} {shorter}", tmp_path)
