@@ -70,6 +70,12 @@ def test_help_does_not_import_torch() -> None:
     assert "heavy: []" in done.stdout
 
 
+def test_nothing_is_compiled_before_it_is_asked_for() -> None:
+    code = "import sys, attractor.estimators; print('torch._dynamo' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"  # it takes as long to import as the rest of torch
+
+
 def test_help_answers_at_once() -> None:
     """In seconds of the processor, best of several: other work on the machine does not count."""
     times = []

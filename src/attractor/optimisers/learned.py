@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._compile import _disable_dynamo  # torch.compiler's imports the compiler at once
 from torch.optim import Optimizer
 
 from attractor.errors import InputError
@@ -110,7 +111,7 @@ class Learned(Optimizer):
             self.param_groups.pop()
             raise
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator, unused-ignore]
+    @_disable_dynamo  # type: ignore[untyped-decorator, unused-ignore]
     def eval(self) -> None:
         """Put the network where it is to be judged: at its average, if the rule keeps one.
 
@@ -128,7 +129,7 @@ class Learned(Optimizer):
                         kept[AWAY] = parameter.clone()
                         parameter.copy_(there.view_as(parameter))
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator, unused-ignore]
+    @_disable_dynamo  # type: ignore[untyped-decorator, unused-ignore]
     def train(self) -> None:
         """Put the network back where it is trained, after `eval`."""
         for parameter, kept in self.state.items():
@@ -158,7 +159,7 @@ class Learned(Optimizer):
         """
         return Watch(self, model)
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator, unused-ignore]
+    @_disable_dynamo  # type: ignore[untyped-decorator, unused-ignore]
     @torch.no_grad()
     def step(
         self, closure: Callable[[], Any] | None = None, *, context: Tensor | None = None
