@@ -367,6 +367,14 @@ def test_a_network_is_judged_at_the_average_of_its_optimiser(keep_best: bool) ->
     found = evaluate(model, task(), "valid", 100)["loss"]
     assert found == pytest.approx(best if keep_best else last, rel=1e-5)
     assert training.measure("valid")["loss"] == pytest.approx(found)
+    other = MLP([4, 5, 2])
+    again = Supervised(
+        other, task(), Anytime(rate=0.3)(other.parameters()), plan, generator=seeded()
+    )
+    again.load_state_dict(training.state_dict())
+    for _ in "ab":  # one that is taken up at its end stays at the average
+        assert again.measure("valid")["loss"] == pytest.approx(found)
+        assert evaluate(other, task(), "valid", 100)["loss"] == pytest.approx(found)
     if not keep_best:
         optimiser.train()
         assert evaluate(model, task(), "valid", 100)["loss"] != pytest.approx(found, rel=1e-5)
