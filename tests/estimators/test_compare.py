@@ -15,10 +15,12 @@ from torch import nn
 from attractor.errors import InputError, RunError
 from attractor.estimates import holm
 from attractor.estimators.base import RecurrentEstimator
+from attractor.estimators.classifier import RecurrentClassifier
 from attractor.estimators.compare import Comparison, Trial, compare, ranked, sized
 from attractor.estimators.paired import corrected_p, over_folds
 from attractor.models.table import make_model
 from attractor.tasks.series import Scaled
+from attractor.training import Diverged
 
 A = (0.81, 0.9, 0.77, 0.93, 0.88)
 B = (0.74, 0.86, 0.79, 0.9, 0.8)
@@ -134,6 +136,43 @@ def test_cells_take_turns_on_folds_of_every_class() -> None:
     real = compare(rows, 3.0 * y, cells=["rnn", "gru"], real=True, parameters=80, seconds=0.1,
                    folds=2)  # fmt: skip
     assert real.measure == "r2"
+
+
+def test_the_seed_decides_the_folds_and_each_fold_has_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[tuple[int, list[float]]] = []
+
+    def fit(self: Any, x: Any, y: Any) -> Any:
+        seen.append((self.random_state, x[:, 0].tolist()))
+        return self
+
+    monkeypatch.setattr(RecurrentClassifier, "fit", fit)
+    monkeypatch.setattr(RecurrentClassifier, "score", lambda *_: 0.5)
+    monkeypatch.setattr(sys.modules[compare.__module__], "_warm", lambda *_: None)
+    x = np.arange(24.0)[:, None] * np.ones(4)
+    for seed in (0, 7):
+        compare(x, np.arange(24) % 2, cells=["rnn", "gru"], folds=2, random_state=seed)
+    assert [one[0] for one in seen] == [0, 0, 1, 1, 7, 7, 8, 8]
+    assert seen[0] == seen[1]  # all cells the same
+    assert seen[0][1] != seen[4][1]
+
+
+def test_a_cell_that_diverged_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def fit(self: Any, x: Any, y: Any) -> Any:
+        seen.append(self.cell)
+        if self.cell == "gru":
+            raise Diverged("the loss became nan", "Try another.")
+        return self
+
+    monkeypatch.setattr(RecurrentClassifier, "fit", fit)
+    monkeypatch.setattr(RecurrentClassifier, "score", lambda *_: 0.5)
+    monkeypatch.setattr(sys.modules[compare.__module__], "_warm", lambda *_: None)
+    found = compare(np.ones((24, 4)), np.arange(24) % 2, cells=["gru", "rnn"], folds=3)
+    assert seen == ["gru", "rnn", "rnn", "rnn"]
+    assert found.trials[-1].failed == "the loss became nan"
 
 
 @pytest.mark.parametrize("cells", [["rnn", "gru"], ["gru", "rnn"]])

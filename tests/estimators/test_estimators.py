@@ -70,6 +70,20 @@ def test_the_same_random_state_gives_the_same_weights_and_another_one_others() -
     assert (first != quick(epochs=3, random_state=1).fit(x, y).predict_proba(x)).any()
 
 
+def test_a_batch_is_an_eighth_of_the_series_within_bounds() -> None:
+    assert [quick()._batch_size(n) for n in (3, 20, 80, 256, 1000)] == [3, 4, 10, 32, 32]
+    assert quick(batch_size=7)._batch_size(80) == 7
+
+
+def test_a_network_that_draws_at_random_answers_the_same_each_time() -> None:
+    x, y = waves()
+    model = quick(epochs=1).fit(x, y)
+    model.network_.register_forward_hook(lambda _, __, said: said + torch.randn_like(said))
+    before = torch.get_rng_state()
+    assert (model.predict_proba(x) == model.predict_proba(x)).all()
+    assert torch.equal(before, torch.get_rng_state())
+
+
 def test_series_of_unequal_length_answer_as_they_do_alone() -> None:
     x, y = ragged()
     model = quick(epochs=25, learning_rate=0.03).fit(x, y)
