@@ -75,6 +75,14 @@ def test_a_batch_is_an_eighth_of_the_series_within_bounds() -> None:
     assert quick(batch_size=7)._batch_size(80) == 7
 
 
+def test_long_gradients_are_clipped_if_asked() -> None:
+    x, y = waves()
+    free, clipped = (quick(epochs=2, clip=clip).fit(x, y) for clip in (None, 1e-3))
+    assert (free.predict_proba(x) != clipped.predict_proba(x)).any()
+    same = quick(epochs=2, clip=1e9).fit(x, y)
+    assert (free.predict_proba(x) == same.predict_proba(x)).all()
+
+
 def test_a_network_that_draws_at_random_answers_the_same_each_time() -> None:
     x, y = waves()
     model = quick(epochs=1).fit(x, y)
