@@ -146,6 +146,19 @@ def test_each_point_of_a_small_space_is_tried_once(tmp_path: Path) -> None:
     assert len(few(tmp_path).found()) == 3
 
 
+def test_what_is_left_is_tried_though_the_sampler_looks_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = few(tmp_path)
+
+    def first(study: Any, trial: Any, name: str, choice: Any) -> Any:
+        return choice.choices[0] if hasattr(choice, "choices") else choice.low
+
+    monkeypatch.setattr(kept.study.sampler, "sample_independent", first)
+    points = [kept.ask(f"call/{number}").params for number in range(6)]
+    assert len({tuple(point.values()) for point in points}) == 6
+
+
 def test_a_point_of_many_is_not_tried_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
