@@ -94,7 +94,7 @@ def test_smoothing_moves_lines_and_gives_them_back(page: Any) -> None:
         const plot = plots.find(p => p.data.some(t => t.meta.kind === 'band'));
         return plot.data.map(t => [t.meta.kind, [...t.y]]);
     }"""
-    by_level = "document.querySelector('.curves .plot').data[0].y"
+    by_level = "document.querySelectorAll('.curves .plot')[1].data[0].y"
     levels = page.evaluate(by_level)
     before = page.evaluate(ys)
     slide = """value => {

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -146,3 +147,12 @@ def test_runs_of_another_length_or_of_two_settings_decide_no_claim(
             folder = write_run(tmp_path / f"b{rate}", "GEM", seed, config=full)
             as_today(folder, optimiser={"lr": rate})
     assert claims_on(load_runs([tmp_path])) == {}
+
+
+def test_a_changed_budget_decides_no_claim_whatever_else_is_as_today(runs: list[Run]) -> None:
+    def told(budget: str) -> int:
+        own = [replace(run, config={**run.config, "budget": budget}) for run in runs]
+        return len(claims_on(own).get("permuted-mnist", []))
+
+    assert told("full") > 0
+    assert told("changed") == 0
