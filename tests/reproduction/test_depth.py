@@ -67,3 +67,9 @@ def test_ends_of_samples_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     found = values(depth.basins())
     assert found["highway", "attractors that two tasks use"] == 9
     assert found["highway", "share of samples that come to rest"] == 0.9
+
+
+def test_a_highway_is_between_its_state_and_what_a_layer_makes_of_it() -> None:
+    k, W = torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 1.0], [-1.0, 0.0]])
+    between = depth.gated(k, W, torch.tensor([0.25, 0.75]))  # the layer alone: 3 and 0
+    assert between.tolist() == [0.75 * 1 + 0.25 * 3, 0.25 * 2]
