@@ -29,6 +29,7 @@ def write(root: Path, train: int = VALIDATION + 50, test: int = 60, label: int =
         points[:, 1] = -points[:, 0]
         ends = lengths.cumsum() - 1
         points[ends] = [0, 0, 1, 1]
+        points[ends - labels - 1, 2] = labels == 7  # a stroke of one point
         arrays |= {f"{half}_points": points, f"{half}_labels": labels, f"{half}_lengths": lengths}
     (root / FILE).parent.mkdir(parents=True, exist_ok=True)
     np.savez(root / FILE, **arrays)
@@ -45,6 +46,7 @@ def test_a_sequence_is_its_digits_one_after_the_other(tmp_path: Path) -> None:
             assert length == ends[-1] + 1
             starts = [0, *(end + 1 for end in ends[:-1])]
             assert x[starts, :2].abs().sum() == 0  # from (0, 0), whatever the file says
+            assert x[starts, 2].tolist() == (y == 7).tolist()  # and nothing else is set
             assert x[length:].abs().sum() == 0
 
 
