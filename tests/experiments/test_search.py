@@ -278,3 +278,14 @@ def test_trials_are_told_the_best_first(
     what = Search.of(str(TINY), SPACE, changes=["seeds=[0]"], only=["LSTM"], out=tmp_path)
     found = search(what._replace(goal=goal), 3, places=Places(jobs=1))
     assert [one.value for one in found.trials] == order
+
+
+def test_a_search_of_runs_that_end_before_they_are_measured_is_refused(tmp_path: Path) -> None:
+    def of(*changes: str) -> Search:
+        return Search.of(str(TINY), SPACE, changes=changes, only=["LSTM"], out=tmp_path)
+
+    short = ("train.steps=7", "train.eval_every=8")
+    with pytest.raises(InputError, match=r"7 steps .* is 8. Try --set train.eval_every=7"):
+        of(*short)
+    assert of("train.steps=8", "train.eval_every=8")
+    assert of(*short, "train.keep_best=true")  # which is measured at its end

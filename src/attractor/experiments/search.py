@@ -270,8 +270,15 @@ def _refuse(
 ) -> None:
     """Refuse a space with a value that no run can have, before any is spent on it."""
     for point in space.edges:
-        for why in refusals(_runs(name, point, changes, only)[:1], data).values():
+        first, *_ = _runs(name, point, changes, only)
+        for why in refusals([first], data).values():
             raise InputError(why)
+        plan = getattr(first.train, "plan", None)  # that of supervised runs alone
+        if plan and plan.steps < plan.eval_every and not plan.measures_after(plan.steps):
+            raise InputError(
+                f"expected validation data to be measured within the {plan.steps} steps of a run, "
+                f"but eval_every is {plan.eval_every}. Try --set train.eval_every={plan.steps}."
+            )
 
 
 def _goal(configs: Sequence[RunConfig], measure: str, data: Path | None) -> str:
