@@ -156,7 +156,7 @@ def test_an_archive_that_is_there_already_is_unpacked_without_the_network(
     assert contents(tmp_path) == {k: v for k, v in INSIDE.items() if k.startswith("Packed")}
 
 
-@pytest.mark.parametrize("moved", range(3))
+@pytest.mark.parametrize("moved", range(4))  # the whole, then three files
 def test_what_a_killed_fetch_had_not_moved_is_moved_by_the_next(
     moved: int, packed: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
