@@ -226,7 +226,7 @@ def test_stopped_inside_code_given_as_a_string() -> None:
     code = (
         "import sys, types; from attractor.cli import main\n"
         "commands = types.ModuleType('attractor.cli.commands')\n"
-        "stop = 'import os, signal; os.kill(os.getpid(), signal.SIGINT)'\n"
+        "stop = 'import signal, time; signal.raise_signal(signal.SIGINT); time.sleep(5)'\n"
         "commands.main = lambda: exec(stop)\n"
         "sys.modules['attractor.cli.commands'] = commands\n"
         "main()"
